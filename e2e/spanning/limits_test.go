@@ -10,6 +10,7 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // A successPolicy is met by indexes of two workers, of which neither meets it. What still runs is
@@ -118,6 +119,9 @@ func failJob(t *testing.T) {
 	s.stopped()
 	for _, worker := range []string{"w1", "w2"} {
 		s.MirrorUntil(worker, "job", rigtest.Failed)
+	}
+	if s.HasEvent("job", v1alpha1.EventMirrorStopped) {
+		t.Error("a shard that ended with its Job was taken for one that somebody restored")
 	}
 	if ended.Status.Failed != 8 || ended.Status.Succeeded != 0 {
 		t.Errorf("ended with %+v", ended.Status)

@@ -72,11 +72,18 @@ func deletion(w *Worker, m *batchv1.Job) DeleteMirror {
 	return DeleteMirror{At: At{w.Name, m}, Propagation: metav1.DeletePropagationForeground}
 }
 
-// stale deletes a stale mirror; repeats: its progress since the Job's move is made again. It is
-// suspended first, so that its Pods end at once even if the deletion fails.
-func stale(w *Worker, repeats bool) DeleteMirror {
+// suspending is deletion of a mirror that may run: it is suspended first, so that its Pods end at
+// once even if the deletion fails.
+func suspending(w *Worker) DeleteMirror {
 	d := deletion(w, w.Mirror)
-	d.VerifyStale, d.Suspend = true, isRunning(w.Mirror)
+	d.Suspend = isRunning(w.Mirror)
+	return d
+}
+
+// stale deletes a stale mirror; repeats: its progress since the Job's move is made again.
+func stale(w *Worker, repeats bool) DeleteMirror {
+	d := suspending(w)
+	d.VerifyStale = true
 	d.Repeats = repeats && w.Mirror.DeletionTimestamp == nil
 	return d
 }

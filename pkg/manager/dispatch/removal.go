@@ -3,6 +3,8 @@ package dispatch
 import (
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/util/wake"
@@ -24,7 +26,11 @@ func planDeleting(s *Snapshot) Plan {
 			plan.awaitConnection(s, w, "to remove the Job there")
 			waits = true
 		case w.Synced && w.Mirror != nil && s.isOverdue(w):
-			d := DeleteMirror{At: At{w.Name, w.Mirror}, Propagation: s.Deletion, Suspend: isRunning(w.Mirror)}
+			d := suspending(w)
+			if s.Deletion == metav1.DeletePropagationOrphan {
+				d.Suspend = false // its Pods are to run on
+			}
+			d.Propagation = s.Deletion
 			plan.addCleanup(s, w, d) // the hub Job doesn't wait for it
 		case w.Synced && w.Mirror != nil:
 			if w.isLive() {
@@ -54,9 +60,7 @@ func planFinished(s *Snapshot) Plan {
 		case w.Removal != "" && w.isLive():
 			plan.Actions = append(plan.Actions, deletion(w, w.Mirror))
 		case !mirror.Finished(w.Mirror) && w.isLive():
-			d := deletion(w, w.Mirror)
-			d.Suspend = isRunning(w.Mirror)
-			plan.addCleanup(s, w, d)
+			plan.addCleanup(s, w, suspending(w))
 			plan.Reports = append(plan.Reports, warn(v1alpha1.EventMirrorStopped, "The Job has finished, but worker "+w.Name+
 				" has one of it that hasn't, such as one that somebody restored from a backup: it's suspended, and removed there"))
 		}

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +14,7 @@ import (
 // way of its next one, are deleted in the foreground whatever becomes of the Job: what starts then
 // doesn't run beside their Pods.
 func TestDeletionPropagates(t *testing.T) {
+	const late = 90 * time.Second
 	const foreground, background, orphan = metav1.DeletePropagationForeground, metav1.DeletePropagationBackground, metav1.DeletePropagationOrphan
 	placed := hubJob(placedOn("a"))
 	leaving := hubJob(placedOn("a"), deleting)
@@ -28,6 +30,8 @@ func TestDeletionPropagates(t *testing.T) {
 		"foreground":                   {look(leaving, at("a", mirrorOf(placed))), foreground, []string{"delete in a"}},
 		"background":                   {look(leaving, at("a", mirrorOf(placed))), background, []string{"delete behind in a"}},
 		"orphan":                       {look(leaving, at("a", mirrorOf(placed))), orphan, []string{"orphan in a"}},
+		"orphan, for too long":         {look(leaving, at("a", mirrorOf(placed), asked(late))), orphan, []string{"remove finalizer", "orphan in a"}},
+		"background, for too long":     {look(leaving, at("a", mirrorOf(placed), asked(late))), background, []string{"remove finalizer", "suspend and delete behind in a"}},
 		"not shown yet":                {look(leaving, at("a", mirrorOf(placed))), "", nil},
 		"not shown yet, and no mirror": {look(leaving, at("a", nil)), "", nil},
 		"the mirror is gone":           {look(leaving, at("a", nil)), background, []string{"remove finalizer"}},
