@@ -29,7 +29,7 @@ func (d *drift) metadata() {
 
 func syncKeys(into, want map[string]string, last []string) {
 	for _, key := range last {
-		if _, kept := want[key]; !kept && !isOurs(key) {
+		if _, kept := want[key]; !kept && !isOf(key, ownDomains) {
 			delete(into, key)
 		}
 	}

@@ -12,11 +12,13 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// hubDomains are the domains of label and annotation keys that stay on the hub, with the domains
-// below them: they address a controller that would act on the copy in a worker as well.
+// ownDomains are the domains of label and annotation keys that Jobferry and the API server write.
+// They stay on the hub, as those of hubDomains do.
+var ownDomains = []string{"jobferry.dev", "batch.kubernetes.io"}
+
+// hubDomains are the domains of keys that stay on the hub, with the domains below them: they
+// address a controller that would act on the copy in a worker as well.
 var hubDomains = []string{
-	"jobferry.dev",
-	"batch.kubernetes.io",
 	"kueue.x-k8s.io",
 	// Deployers remove what has their marks and isn't in their source.
 	"applyset.kubernetes.io",
@@ -66,15 +68,15 @@ var generatedLabels = []string{
 const kueuePrefix = "kueue.x-k8s.io/"
 
 func isProjected(key string) bool {
-	domain, _, hasDomain := strings.Cut(key, "/")
-	return !slices.Contains(hubKeys, key) && (!hasDomain || !slices.ContainsFunc(hubDomains, func(of string) bool {
-		return domain == of || strings.HasSuffix(domain, "."+of)
-	}))
+	return !isOf(key, ownDomains) && !isOf(key, hubDomains) && !slices.Contains(hubKeys, key)
 }
 
-// isOurs reports whether a key of a mirror is Jobferry's or the API server's.
-func isOurs(key string) bool {
-	return strings.HasPrefix(key, "jobferry.dev/") || strings.HasPrefix(key, "batch.kubernetes.io/")
+// isOf reports whether a key is of one of some domains, or of one below them.
+func isOf(key string, domains []string) bool {
+	domain, _, has := strings.Cut(key, "/")
+	return has && slices.ContainsFunc(domains, func(of string) bool {
+		return domain == of || strings.HasSuffix(domain, "."+of)
+	})
 }
 
 // ProjectedKeys returns the labels or annotations of a hub object that its copy in a worker has,
