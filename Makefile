@@ -35,10 +35,11 @@ gotest = mkdir -p $(CURDIR)/bin/tests && $(GOTESTSUM) --format pkgname --hide-su
 E2E ?=
 TESTED ?= 1.36
 # What `make test` leaves to `make test-more`: folders of e2e for other releases of Kubernetes, for upgrades and
-# for Kueue, whose tests run again on other releases, and tests of the same story at length.
-MORE_FOLDERS  := dispatch/skew|dispatch/fields|kueue|upgrade
-MORE_RELEASES := ./admission ./placement ./reflect ./spanning ./worker
-MORE_LENGTH   := TestTwoHundredWorkersComeAndGo|TestManyJobs|TestQueues|TestScale|TestSoak|TestSpan|TestAllAtOnce|TestAnswersWithoutAnEnd
+# for Kueue; folders whose tests run again on other releases; and tests of the same story at length.
+MORE_FOLDERS   := dispatch/skew|dispatch/fields|kueue|upgrade
+MORE_RELEASES  := ./admission ./placement ./reflect ./spanning ./worker
+LENGTH_FOLDERS := bench|clusters|dashboard|hostile
+MORE_LENGTH    := TestTwoHundredWorkersComeAndGo|TestManyJobs|TestQueues|TestScale|TestSoak|TestSpan|TestAllAtOnce|TestAnswersWithoutAnEnd
 E2E_TIMEOUT ?= 25m
 # They run the programs that `make build` makes, which go's cache of test results doesn't see: -count 1.
 # Without JOBFERRY_BIN, each package builds them in the time of its tests.
@@ -98,7 +99,7 @@ test-more: build ## The same stories on other releases of Kubernetes, beside Kue
 		$(patsubst %,./%/...,$(subst |, ,$(MORE_FOLDERS))) $(MORE_RELEASES)
 	@echo "==> Tests at length"
 	@cd e2e && export JOBFERRY_BIN=$(CURDIR)/bin && $(call gotest,length) -count 1 -p $(E2E_PARALLEL) -timeout $(E2E_TIMEOUT) \
-		-run '^($(MORE_LENGTH))$$' ./bench ./clusters ./dashboard ./hostile
+		-run '^($(MORE_LENGTH))$$' $(patsubst %,./%,$(subst |, ,$(LENGTH_FOLDERS)))
 
 .PHONY: test-steady
 test-steady: ## `make test` ROUNDS=5 times, beside LOAD=4 busy loops: no test depends on the machine's speed

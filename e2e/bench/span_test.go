@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,8 +25,8 @@ func TestSpanOptions(t *testing.T) {
 }
 
 // One Job of 2,000 indexes over three workers, of which one is drained and one is lost: each index
-// completes exactly once. `make bench-span` is the long form, beside one cluster, which judges
-// time, requests and memory, too.
+// completes exactly once, and the manager needs little memory. `make bench-span` is the long form,
+// beside one cluster, which judges time and requests, too.
 func TestSpan(t *testing.T) {
 	o := DefaultSpanOptions()
 	o.Indexes, o.Workers, o.Parallelism, o.RunFor = 2000, 3, 200, 3*time.Second
@@ -40,8 +41,11 @@ func TestSpan(t *testing.T) {
 	if err := report.SpanMarkdown(t.Output(), result); err != nil {
 		t.Fatal(err)
 	}
-	if !result.Spanned.Exact() {
-		t.Errorf("%d indexes by the status; %+v", result.Spanned.Shown, result.Spanned.Indexes)
+	for _, missed := range report.MissedOf(result) {
+		if strings.HasPrefix(missed, "requests") {
+			continue // the status is written while time passes
+		}
+		t.Error(missed)
 	}
 	if result.Spanned.Moved == 0 {
 		t.Error("no index changed its worker: the test shows nothing")

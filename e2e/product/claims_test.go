@@ -71,7 +71,7 @@ func TestWhatMakeTestLeavesOutIsThere(t *testing.T) {
 		}
 	}
 	for _, name := range names("MORE_LENGTH") {
-		if !slices.ContainsFunc([]string{"bench", "clusters", "dashboard", "hostile"}, func(folder string) bool { return hasTest(t, "e2e/"+folder, name) }) {
+		if !slices.ContainsFunc(names("LENGTH_FOLDERS"), func(folder string) bool { return hasTest(t, "e2e/"+folder, name) }) {
 			t.Errorf("none of the folders that make test-more names has %s", name)
 		}
 	}
