@@ -2,11 +2,13 @@ package dispatch_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -202,11 +204,32 @@ func setQuota(f *ferrytest.Ferry, pods string) {
 	})
 }
 
+// refusesForQuota waits until the manager knows the quota in w1: its watch may be behind the test's.
+// Each Job that asks has more Pods than the quota lets in.
+func refusesForQuota(f *ferrytest.Ferry, pods int32) {
+	all := rig.Objects(f.Hub.Client().EventsV1().RESTClient(), "events", f.NS)
+	for i, known := 0, false; !known; i++ {
+		name := fmt.Sprintf("asks-%d", i)
+		f.Submit(name, ferrytest.OnWorker("w1"), rigtest.Parallel(pods), rigtest.RunForever())
+		f.Until(all, func(o runtime.Object) bool {
+			e, is := o.(*eventsv1.Event)
+			if !is || e.Regarding.Name != name {
+				return false
+			}
+			known = e.Reason == "Pending" && strings.Contains(e.Note, "exceeded quota: few")
+			return known || e.Reason == "Placed"
+		})
+		f.Delete(name, metav1.DeletePropagationBackground)
+		f.HubJobGone(name)
+	}
+}
+
 func waitsForQuota(t *testing.T) {
 	f := ferrytest.For(t)
 	f.LeaveWorker("w1")
 	f.NamespaceIn("w1")
 	setQuota(f, "0")
+	refusesForQuota(f, 1)
 	f.Submit("job", ferrytest.OnWorker("w1"), rigtest.Parallel(2))
 	f.EventUntil("job", "Pending", "never fits: exceeded quota: few.")
 	// The recheck is an hour away: it's the quota that wakes the Job.
@@ -220,6 +243,7 @@ func waitsForQuotaOfAnother(t *testing.T) {
 	f.LeaveWorker("w1")
 	f.NamespaceIn("w1")
 	setQuota(f, "3")
+	refusesForQuota(f, 4)
 	f.Submit("first", ferrytest.OnWorker("w1"), rigtest.Parallel(2), rigtest.RunForever())
 	f.HubJobUntil("first", ferrytest.IsAt("w1"))
 	f.Submit("second", ferrytest.OnWorker("w1"), rigtest.Parallel(2))
