@@ -143,3 +143,29 @@ func TestJobForWindows(t *testing.T) {
 		t.Errorf("it ran on %s", at)
 	}
 }
+
+// The nodes that a Job selects are gone after the first of its Pods has run: the Job's user is told,
+// and the Job goes on with its progress where such nodes are.
+func TestNodesThatVanish(t *testing.T) {
+	f := ferrytest.For(t)
+	f.RunManager(func(o *manager.Options) { o.Timing.StuckNotice, o.Timing.StuckTimeout = time.Second, 2*time.Second })
+	f.Register("w1", "w2")
+	label := func(worker, change string) { f.Kubectl(f.Cluster(worker), "", "label", "--all", "nodes", change) }
+	f.LeaveWorker("w1")
+	f.LeaveWorker("w2")
+	label("w1", "pool="+f.NS)
+	f.Submit("job", rigtest.Indexed(10), rigtest.RunFor(time.Second), func(j *batchv1.Job) {
+		j.Spec.Parallelism = ptr.To[int32](1)
+		j.Spec.Template.Spec.NodeSelector = map[string]string{"pool": f.NS}
+	})
+	f.HubJobUntil("job", func(j *batchv1.Job) bool { return j.Status.Succeeded > 0 })
+	label("w1", "pool-")
+	f.EventUntil("job", "PodsWaiting", "didn't match Pod's node affinity/selector")
+	label("w2", "pool="+f.NS)
+	done := f.HubJobUntil("job", rigtest.Complete)
+	if at := ferrytest.ClusterOf(done); at != "w2" || done.Status.Succeeded != 10 || done.Status.Failed != 0 {
+		t.Errorf("ended on %s: %+v", at, done.Status)
+	}
+	f.EventUntil("job", "Moved", "from worker w1 to worker w2")
+	label("w2", "pool-")
+}

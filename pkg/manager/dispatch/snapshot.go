@@ -153,8 +153,10 @@ type PodsReport struct {
 	// reason.
 	Unschedulable int
 	Message       string
-	// WaitingSince is since when the mirror has been found to wait for its first Pod to run, by the
-	// hub's clock; zero: it does not wait.
+	// Bound is the number of Pods that have a node and have not ended.
+	Bound int
+	// WaitingSince is since when the mirror has been found to wait for a Pod to run, by the hub's
+	// clock; zero: it does not wait.
 	WaitingSince time.Time
 	// NotStarting is the number of Pods that their nodes cannot start, and StartError the reason.
 	NotStarting int

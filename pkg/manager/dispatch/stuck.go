@@ -11,11 +11,11 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// unstick reports why no Pod of a mirror runs, and after a while moves the Job to another worker if
-// none of its Pods ever ran. Pods that a kubelet cannot start do not move the Job: most often that
-// is a mistake in the Job, which would move for ever.
+// unstick reports why no Pod of a mirror runs, and after a while moves the Job to another worker.
+// Pods that a kubelet cannot start do not move the Job: most often that is a mistake in the Job,
+// which would move for ever.
 func unstick(s *Snapshot, w *Worker) Plan {
-	if w.ran() || w.hasNothingToRun() {
+	if w.started() || w.hasNothingToRun() {
 		return Plan{}
 	}
 	since, why := s.stuckSince(w), w.waitingWhy()
@@ -51,7 +51,7 @@ func unstick(s *Snapshot, w *Worker) Plan {
 	return plan
 }
 
-// startTimeout is how long the first Pod of the Job may take to run in a worker: what the Job's
+// startTimeout is how long a Pod of the Job may take to run in a worker where none does: what the Job's
 // user says, or else the worker's admin. Where other Jobs of its shape have waited as long already,
 // it's no use.
 func (s *Snapshot) startTimeout(w *Worker) time.Duration {
@@ -118,10 +118,21 @@ func (s *Snapshot) stuckSince(w *Worker) time.Time {
 	return w.LastStart
 }
 
-// Ran reports whether the worker has a mirror of which a Pod runs, or ran.
-func (w *Worker) Ran() bool { return w.Mirror != nil && w.ran() }
+// Started reports whether the worker has a mirror of which a Pod runs, or ran. It does not if all
+// that ran have ended, and the worker says why none of the others can start.
+func (w *Worker) Started() bool { return w.Mirror != nil && w.started() }
 
-// ran is Ran of a mirror.
+func (w *Worker) started() bool { return w.ran() && !w.isStranded() }
+
+// isStranded reports whether the mirror has Pods, none of which runs or is on its way: the scheduler
+// has no node for them, or their nodes cannot start them. Between two Pods that is so for a moment.
+func (w *Worker) isStranded() bool {
+	status, pods := &w.Mirror.Status, &w.Pods
+	return pods.Known && pods.Unschedulable+pods.NotStarting > 0 && pods.Bound == pods.NotStarting &&
+		ptr.Deref(status.Ready, 0) == 0 && ptr.Deref(status.Terminating, 0) == 0
+}
+
+// ran reports whether a Pod of the mirror runs, or ran.
 func (w *Worker) ran() bool {
 	status := &w.Mirror.Status
 	return status.Succeeded > w.Elsewhere.Succeeded || status.Failed > w.Elsewhere.Failed || ptr.Deref(status.Ready, 0) > 0 ||
@@ -134,10 +145,10 @@ func (w *Worker) hasNothingToRun() bool {
 	return mirror.Suspended(m) || ptr.Deref(m.Spec.Parallelism, 1) == 0 || mirror.OutcomeOf(m) != mirror.Undecided
 }
 
-// IsWaiting reports whether the worker's mirror waits for its first Pod to run. The caller records
-// since when, by the hub's clock: the worker's may be off by more than any timeout.
+// IsWaiting reports whether the worker's mirror waits for a Pod to run. The caller records since
+// when, by the hub's clock: the worker's may be off by more than any timeout.
 func (w *Worker) IsWaiting() bool {
-	return w.Mirror != nil && !w.ran() && !w.hasNothingToRun() && w.waitingWhy() != ""
+	return w.Mirror != nil && !w.started() && !w.hasNothingToRun() && w.waitingWhy() != ""
 }
 
 // waitingWhy says why no Pod of the mirror runs; empty: not known.

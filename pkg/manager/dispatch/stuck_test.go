@@ -24,6 +24,15 @@ func TestPodsThatWait(t *testing.T) {
 			s.Assigned.Pods = PodsReport{Known: true, Unschedulable: 2, WaitingSince: noon.Add(-since), Message: "0/3 nodes are available"}
 		}
 	}
+	ran := func(since time.Duration, bound int) func(*Snapshot) {
+		return func(s *Snapshot) {
+			unschedulable(since)(s)
+			s.Assigned.Pods.EverRan, s.Assigned.Pods.Bound = true, bound
+			if since == 0 {
+				s.Assigned.Pods.WaitingSince = time.Time{}
+			}
+		}
+	}
 	queued := func(waiting, others time.Duration) func(*Snapshot) {
 		return func(s *Snapshot) {
 			s.Assigned.Pods.WaitingSince, s.Assigned.LastStart = noon.Add(-waiting), noon.Add(-others)
@@ -46,6 +55,7 @@ func TestPodsThatWait(t *testing.T) {
 		j.Status = batchv1.JobStatus{StartTime: ptr.To(metav1.NewTime(noon.Add(-10 * time.Minute))), Active: 0, Ready: ptr.To[int32](0), Terminating: ptr.To[int32](0)}
 	}
 	pending := func(j *batchv1.Job) { noPods(j); j.Status.Active = 2 }
+	ending := func(j *batchv1.Job) { pending(j); j.Status.Terminating = ptr.To[int32](1) }
 	ofOthers := func(s *Snapshot) { unschedulable(6 * time.Minute)(s); s.Assigned.Elsewhere.Succeeded = 3 }
 	shard := func(j *batchv1.Job) { pending(j); j.Status.Succeeded = 3 }
 	tried := func(j *batchv1.Job) { shard(j); j.Status.Failed = 1 }
@@ -55,40 +65,47 @@ func TestPodsThatWait(t *testing.T) {
 	}
 	triedMore := func(j *batchv1.Job) { tried(j); j.Status.Failed = 2 }
 	for name, row := range map[string]lookRow{
-		"a moved Job of which no Pod ran there":  {hub: hubJob(placedOn("a"), tried), mirror: mirrorOf(hubJob(), tried), given: moved, then: []string{"move from a"}, reports: "0/3 nodes are available"},
-		"one of which a Pod failed there: stays": {hub: hubJob(placedOn("a"), triedMore), mirror: mirrorOf(hubJob(), triedMore), given: moved, after: DefaultTiming().Recheck},
-		"a shard of which no Pod ran":            {hub: hubJob(placedOn("a"), shard), mirror: mirrorOf(hubJob(), shard), given: ofOthers, then: []string{"move from a"}, reports: "0/3 nodes are available"},
-		"a shard of which Pods failed: it stays": {hub: hubJob(placedOn("a"), tried), mirror: mirrorOf(hubJob(), tried), given: ofOthers, after: DefaultTiming().Recheck},
-		"Pods wait, not yet news":                {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(time.Second), after: time.Second},
-		"Pods wait since now":                    {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: func(s *Snapshot) { unschedulable(0)(s); s.Assigned.Pods.WaitingSince = time.Time{} }, after: 2 * time.Second},
-		"Pods can't start, not yet news":         {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: notStarting(500 * time.Millisecond), after: 1500 * time.Millisecond},
-		"Pods can't start, news":                 {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: notStarting(2 * time.Second), after: 5 * time.Minute, reports: "ErrImagePull"},
-		"its node prepares a Pod":                {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: preparing(time.Second), after: 2 * time.Second},
-		"for long: why?":                         {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: preparing(3 * time.Second), then: []string{"read errors of Pod p in a"}},
-		"it's slow":                              {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: preparing(time.Hour, ""), after: 30 * time.Second},
+		"a moved Job of which no Pod ran there": {hub: hubJob(placedOn("a"), tried), mirror: mirrorOf(hubJob(), tried), given: moved, then: []string{"move from a"}, reports: "0/3 nodes are available"},
+		"one of which a Pod failed there":       {hub: hubJob(placedOn("a"), triedMore), mirror: mirrorOf(hubJob(), triedMore), given: moved, then: []string{"move from a"}, reports: "0/3 nodes are available"},
+		"a shard of which no Pod ran":           {hub: hubJob(placedOn("a"), shard), mirror: mirrorOf(hubJob(), shard), given: ofOthers, then: []string{"move from a"}, reports: "0/3 nodes are available"},
+		"a shard of which Pods failed":          {hub: hubJob(placedOn("a"), tried), mirror: mirrorOf(hubJob(), tried), given: ofOthers, then: []string{"move from a"}, reports: "0/3 nodes are available"},
+		"Pods wait, not yet news":               {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(time.Second), after: time.Second},
+		"Pods wait since now":                   {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: func(s *Snapshot) { unschedulable(0)(s); s.Assigned.Pods.WaitingSince = time.Time{} }, after: 2 * time.Second},
+		"Pods can't start, not yet news":        {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: notStarting(500 * time.Millisecond), after: 1500 * time.Millisecond},
+		"Pods can't start, news":                {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: notStarting(2 * time.Second), after: 5 * time.Minute, reports: "ErrImagePull"},
+		"its node prepares a Pod":               {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: preparing(time.Second), after: 2 * time.Second},
+		"for long: why?":                        {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: preparing(3 * time.Second), then: []string{"read errors of Pod p in a"}},
+		"it's slow":                             {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: preparing(time.Hour, ""), after: 30 * time.Second},
 		"a volume is missing: it stays, and is told": {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: preparing(time.Hour, `configmap "x" not found`), after: 5 * time.Minute,
 			reports: `Pods can't be started: configmap "x" not found`},
-		"no Pods yet, no news for long":           {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(10*time.Second, time.Hour), after: 20 * time.Second},
-		"no Pods since now":                       {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(0, time.Hour), after: 30 * time.Second},
-		"Pods wait, told":                         {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(time.Minute), after: 4 * time.Minute, reports: "0/3 nodes are available"},
-		"Pods wait too long":                      {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(6 * time.Minute), then: []string{"move from a"}, reports: "0/3 nodes are available"},
-		"Pods that can't be started, told":        {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: notStarting(time.Minute), after: 5 * time.Minute, reports: "2 Pods can't be started: container main: ErrImagePull: not found"},
-		"they stay where they are":                {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: notStarting(time.Hour), after: 5 * time.Minute, reports: "2 Pods can't be started: container main: ErrImagePull: not found"},
-		"Pods that don't run are looked at again": {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: func(s *Snapshot) { s.Assigned.Pods.Known = true }, after: 30 * time.Second},
-		"not started, nor is any other":           {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(time.Minute, time.Hour), after: 4 * time.Minute, reports: "its Job controller hasn't started the Job"},
-		"not started, others are":                 {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(4*time.Minute, 10*time.Second), after: 20 * time.Second},
-		"not started, others were":                {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(4*time.Minute, time.Minute), after: 4 * time.Minute, reports: "its Job controller hasn't started the Job"},
-		"not started for long, though others are": {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(6*time.Minute, 0), after: 4 * time.Minute, reports: "its Job controller hasn't started the Job"},
-		"not started for ever, though others are": {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(10*time.Minute, 0), then: []string{"move from a"}, reports: "its Job controller hasn't started the Job"},
-		"started without Pods isn't in a queue":   {hub: hubJob(placedOn("a"), noPods), mirror: mirrorOf(hubJob(), noPods), given: queued(10*time.Minute, 0), then: []string{"read create errors in a"}},
-		"no Pods: why?":                           {hub: hubJob(placedOn("a"), noPods), mirror: mirrorOf(hubJob(), noPods), given: podless, then: []string{"read create errors in a"}},
-		"no Pods for too long":                    {hub: hubJob(placedOn("a"), noPods), mirror: mirrorOf(hubJob(), noPods), given: refused, then: []string{"move from a"}, reports: "can't be created: exceeded quota"},
-		"Pods wait where others did in vain":      {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: func(s *Snapshot) { unschedulable(time.Minute)(s); s.Assigned.Stockout = true }, then: []string{"move from a"}, reports: "0/3 nodes are available"},
-		"the Job has more patience":               {hub: hubJob(placedOn("a"), pending, patience("1h")), mirror: mirrorOf(hubJob(), pending), given: unschedulable(6 * time.Minute), after: DefaultTiming().Recheck, reports: "0/3 nodes are available"},
-		"the Job has less":                        {hub: hubJob(placedOn("a"), pending, patience("1m")), mirror: mirrorOf(hubJob(), pending), given: unschedulable(time.Minute), then: []string{"move from a"}, reports: "0/3 nodes are available"},
-		"the Job's patience is no time":           {hub: hubJob(placedOn("a"), pending, patience("-1m")), mirror: mirrorOf(hubJob(), pending), given: unschedulable(time.Minute), after: 4 * time.Minute, reports: "0/3 nodes are available"},
-		"one ran once: it stays": {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: func(s *Snapshot) { unschedulable(time.Hour)(s); s.Assigned.Pods.EverRan = true },
-			after: DefaultTiming().Recheck},
+		"no Pods yet, no news for long":                    {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(10*time.Second, time.Hour), after: 20 * time.Second},
+		"no Pods since now":                                {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(0, time.Hour), after: 30 * time.Second},
+		"Pods wait, told":                                  {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(time.Minute), after: 4 * time.Minute, reports: "0/3 nodes are available"},
+		"Pods wait too long":                               {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(6 * time.Minute), then: []string{"move from a"}, reports: "0/3 nodes are available"},
+		"Pods that can't be started, told":                 {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: notStarting(time.Minute), after: 5 * time.Minute, reports: "2 Pods can't be started: container main: ErrImagePull: not found"},
+		"they stay where they are":                         {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: notStarting(time.Hour), after: 5 * time.Minute, reports: "2 Pods can't be started: container main: ErrImagePull: not found"},
+		"Pods that don't run are looked at again":          {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: func(s *Snapshot) { s.Assigned.Pods.Known = true }, after: 30 * time.Second},
+		"not started, nor is any other":                    {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(time.Minute, time.Hour), after: 4 * time.Minute, reports: "its Job controller hasn't started the Job"},
+		"not started, others are":                          {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(4*time.Minute, 10*time.Second), after: 20 * time.Second},
+		"not started, others were":                         {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(4*time.Minute, time.Minute), after: 4 * time.Minute, reports: "its Job controller hasn't started the Job"},
+		"not started for long, though others are":          {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(6*time.Minute, 0), after: 4 * time.Minute, reports: "its Job controller hasn't started the Job"},
+		"not started for ever, though others are":          {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(10*time.Minute, 0), then: []string{"move from a"}, reports: "its Job controller hasn't started the Job"},
+		"started without Pods isn't in a queue":            {hub: hubJob(placedOn("a"), noPods), mirror: mirrorOf(hubJob(), noPods), given: queued(10*time.Minute, 0), then: []string{"read create errors in a"}},
+		"no Pods: why?":                                    {hub: hubJob(placedOn("a"), noPods), mirror: mirrorOf(hubJob(), noPods), given: podless, then: []string{"read create errors in a"}},
+		"no Pods for too long":                             {hub: hubJob(placedOn("a"), noPods), mirror: mirrorOf(hubJob(), noPods), given: refused, then: []string{"move from a"}, reports: "can't be created: exceeded quota"},
+		"Pods wait where others did in vain":               {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: func(s *Snapshot) { unschedulable(time.Minute)(s); s.Assigned.Stockout = true }, then: []string{"move from a"}, reports: "0/3 nodes are available"},
+		"the Job has more patience":                        {hub: hubJob(placedOn("a"), pending, patience("1h")), mirror: mirrorOf(hubJob(), pending), given: unschedulable(6 * time.Minute), after: DefaultTiming().Recheck, reports: "0/3 nodes are available"},
+		"the Job has less":                                 {hub: hubJob(placedOn("a"), pending, patience("1m")), mirror: mirrorOf(hubJob(), pending), given: unschedulable(time.Minute), then: []string{"move from a"}, reports: "0/3 nodes are available"},
+		"the Job's patience is no time":                    {hub: hubJob(placedOn("a"), pending, patience("-1m")), mirror: mirrorOf(hubJob(), pending), given: unschedulable(time.Minute), after: 4 * time.Minute, reports: "0/3 nodes are available"},
+		"one ran, and another may run yet: it stays":       {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: ran(time.Hour, 1), after: DefaultTiming().Recheck},
+		"one ran, and the rest waits since now":            {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: ran(0, 0), after: 2 * time.Second},
+		"one ran, and the rest waits, told":                {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: ran(time.Minute, 0), after: 4 * time.Minute, reports: "0/3 nodes are available"},
+		"one ran, and the rest waits too long":             {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: ran(6*time.Minute, 0), then: []string{"move from a"}, reports: "0/3 nodes are available"},
+		"one ran, and the rest waits beside one that ends": {hub: hubJob(placedOn("a"), ending), mirror: mirrorOf(hubJob(), ending), given: ran(6*time.Minute, 0), after: DefaultTiming().Recheck},
+		"one ran, and the others' image is gone: told": {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: func(s *Snapshot) {
+			notStarting(time.Hour)(s)
+			s.Assigned.Pods.EverRan, s.Assigned.Pods.Bound = true, 2
+		}, after: 5 * time.Minute, reports: "ErrImagePull"},
 	} {
 		t.Run(name, row.check)
 	}

@@ -220,7 +220,7 @@ func (g *gatherer) pods(s *dispatch.Snapshot, w *dispatch.Worker, m mirrorMemory
 	}
 	if v.View().Capacity.Known {
 		report := v.Unschedulable(w.Mirror.UID)
-		p.Known, p.EverRan = true, report.EverRan
+		p.Known, p.EverRan, p.Bound = true, report.EverRan, report.Bound
 		p.Unschedulable, p.Message = report.Unschedulable, report.Message
 		p.NotStarting, p.StartError = report.NotStarting, report.StartError
 		p.Preparing = report.Preparing

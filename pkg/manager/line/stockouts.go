@@ -104,7 +104,7 @@ func (s *stockouts) failed(worker string, job *batchv1.Job, timeout time.Duratio
 // look records that a Pod of the Job has started in a worker, if it waited there, or was sent there
 // to try.
 func (s *jobStockouts) look(w *dispatch.Worker) {
-	if s.shape == "" || !w.Ran() {
+	if s.shape == "" || !w.Started() {
 		return
 	}
 	s.mu.Lock()
