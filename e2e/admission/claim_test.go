@@ -7,6 +7,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -56,6 +57,22 @@ func claims(t *testing.T, h hub) {
 			}
 		})
 	}
+	t.Run("written back without managedBy", func(t *testing.T) {
+		jobs := h.Hub.Client().BatchV1().Jobs(h.NS)
+		for name, want := range map[string]string{"plain": v1alpha1.ManagedByDispatcher, "another": ""} {
+			job, err := jobs.Get(h.Context(), name, metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			job.Spec.ManagedBy, job.Spec.Suspend = nil, ptr.To(true)
+			switch written, err := jobs.Update(h.Context(), job, metav1.UpdateOptions{}); {
+			case want == "" && !apierrors.IsInvalid(err):
+				t.Errorf("Job %s, which is another's: %v", name, err)
+			case want != "" && (err != nil || managedBy(written) != want || !*written.Spec.Suspend):
+				t.Errorf("Job %s: %v, managedBy %q", name, err, managedBy(written))
+			}
+		}
+	})
 	t.Run("kubectl create job --from", func(*testing.T) {
 		h.cronJob("by-hand", true)
 		h.Kubectl(h.Hub, "", "create", "job", "-n", h.NS, "by-hand-1", "--from=cronjob/by-hand")

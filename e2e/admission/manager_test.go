@@ -116,7 +116,7 @@ func stolenManagerAndWebhook(t *testing.T, h hub) {
 		"no conditions":  `{"op":"remove","path":"/webhooks/0/matchConditions"}`,
 		"ignored":        `{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}`,
 		"none":           `{"op":"remove","path":"/webhooks/0"}`,
-		"one more":       `{"op":"copy","from":"/webhooks/0","path":"/webhooks/-"},{"op":"replace","path":"/webhooks/1/name","value":"second.jobferry.dev"}`,
+		"one more":       `{"op":"copy","from":"/webhooks/0","path":"/webhooks/-"},{"op":"replace","path":"/webhooks/2/name","value":"second.jobferry.dev"}`,
 		"a label":        `{"op":"add","path":"/metadata/labels","value":{"a":"b"}}`,
 		"an owner":       `{"op":"add","path":"/metadata/ownerReferences","value":[{"apiVersion":"v1","kind":"ConfigMap","name":"x","uid":"x"}]}`,
 	} {

@@ -82,7 +82,8 @@ func (s *service) install() {
 {apiVersion: v1, kind: Secret, metadata: {name: %s}}`, certificates), "apply", "-n", ferrytest.SystemNamespace, "-f", "-")
 	s.Kubectl(s.Hub, "", "apply", "--server-side", "--force-conflicts", "-k", checkout.Path("config", "admission", "webhook"))
 	s.Kubectl(s.Hub, "", "patch", "mutatingwebhookconfiguration", configuration, "--type=json",
-		fmt.Sprintf(`-p=[{"op":"replace","path":"/webhooks/0/clientConfig/service/port","value":%d}]`, s.front.port))
+		fmt.Sprintf(`-p=[{"op":"replace","path":"/webhooks/0/clientConfig/service/port","value":%d},
+			{"op":"replace","path":"/webhooks/1/clientConfig/service/port","value":%d}]`, s.front.port, s.front.port))
 }
 
 // removeConfiguration leaves a hub without the webhook.

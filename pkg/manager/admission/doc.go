@@ -17,6 +17,10 @@
 // sets stays: with kubernetes.io/job-controller, a Job runs on the hub. Mirrors that another hub
 // creates here aren't changed.
 //
+// A client that doesn't know the field leaves it out of the Job that it writes back. Admission puts
+// jobferry.dev/dispatcher back, in any namespace: the field is immutable, and the API server would
+// refuse the update. If no replica answers, it does.
+//
 // # When no replica answers
 //
 // The webhook's failurePolicy is Fail: the Job isn't created, and its creator gets an error.

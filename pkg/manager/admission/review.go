@@ -8,6 +8,7 @@ import (
 	"gomodules.xyz/jsonpatch/v2"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -27,18 +28,26 @@ type jobFields struct {
 	} `json:"spec"`
 }
 
-// review responds to one request of the hub's API server. The webhook configuration selects the
-// namespaces.
+// review responds to one request of the hub's API server: to create a Job, in the namespaces that
+// the webhook configuration selects, or to update one, of which the user has left out managedBy.
 func review(request *admissionv1.AdmissionRequest) admission.Response {
-	if request.Resource != jobs || request.Operation != admissionv1.Create || request.SubResource != "" {
+	if request.Resource != jobs || request.SubResource != "" {
 		return admission.Allowed("")
 	}
-	var created jobFields
-	if err := json.Unmarshal(request.Object.Raw, &created); err != nil {
+	var written, old jobFields
+	err := json.Unmarshal(request.Object.Raw, &written)
+	if request.Operation == admissionv1.Update && err == nil {
+		err = json.Unmarshal(request.OldObject.Raw, &old)
+	}
+	_, foreign := written.Metadata.Labels[v1alpha1.LabelOrigin]
+	switch {
+	case err != nil:
 		return admission.Errored(http.StatusBadRequest, fmt.Errorf("the Job that jobferry-manager was sent: %w", err))
-	}
-	if _, foreign := created.Metadata.Labels[v1alpha1.LabelOrigin]; foreign || created.Spec.ManagedBy != nil {
+	case written.Spec.ManagedBy != nil,
+		request.Operation == admissionv1.Create && foreign,
+		request.Operation == admissionv1.Update && ptr.Deref(old.Spec.ManagedBy, "") != v1alpha1.ManagedByDispatcher:
 		return admission.Allowed("")
+	default:
+		return admission.Patched("", jsonpatch.NewOperation("add", "/spec/managedBy", v1alpha1.ManagedByDispatcher))
 	}
-	return admission.Patched("", jsonpatch.NewOperation("add", "/spec/managedBy", v1alpha1.ManagedByDispatcher))
 }

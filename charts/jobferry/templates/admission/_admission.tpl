@@ -40,7 +40,9 @@ Jobs of namespace jobferry-system are never dispatched, wherever the manager is:
 {{- $_ := set $.object.metadata "annotations" . }}
 {{- end }}
 {{- range .object.webhooks }}
+{{- if eq .name "dispatch.jobferry.dev" }}
 {{- $_ := set . "failurePolicy" $values.failurePolicy }}
+{{- end }}
 {{- $_ := set .clientConfig.service "namespace" $root.Release.Namespace }}
 {{- $_ := set .clientConfig.service "name" (printf "%s-webhook" (include "jobferry.fullname" $root)) }}
 {{- end }}
