@@ -73,6 +73,18 @@ func claims(t *testing.T, h hub) {
 			}
 		}
 	})
+	t.Run("found by the label of its name, as one that isn't dispatched", func(t *testing.T) {
+		for _, ns := range []string{other, h.NS} {
+			for _, labels := range []map[string]string{nil, {"app": "a"}} {
+				job := rigtest.Job(ns, "unlabelled"+labels["app"])
+				job.Labels, job.Spec.Template.Labels = nil, labels
+				made := h.Create(h.Hub, job)
+				if made.Labels[batchv1.JobNameLabel] != made.Name || made.Labels["app"] != labels["app"] {
+					t.Errorf("Pods with labels %v: the Job in namespace %s has %v", labels, ns, made.Labels)
+				}
+			}
+		}
+	})
 	t.Run("kubectl create job --from", func(*testing.T) {
 		h.cronJob("by-hand", true)
 		h.Kubectl(h.Hub, "", "create", "job", "-n", h.NS, "by-hand-1", "--from=cronjob/by-hand")

@@ -3,6 +3,7 @@ package admission
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 
 	"gomodules.xyz/jsonpatch/v2"
@@ -20,12 +21,17 @@ var jobs = metav1.GroupVersionResource{Group: "batch", Version: "v1", Resource: 
 // jobFields is the part of a Job that the webhook reads. The response is a patch, so fields of
 // newer API versions aren't lost.
 type jobFields struct {
+	labelled
+	Spec struct {
+		ManagedBy *string  `json:"managedBy"`
+		Template  labelled `json:"template"`
+	} `json:"spec"`
+}
+
+type labelled struct {
 	Metadata struct {
 		Labels map[string]string `json:"labels"`
 	} `json:"metadata"`
-	Spec struct {
-		ManagedBy *string `json:"managedBy"`
-	} `json:"spec"`
 }
 
 // review responds to one request of the hub's API server: to create a Job, in the namespaces that
@@ -47,7 +53,13 @@ func review(request *admissionv1.AdmissionRequest) admission.Response {
 		request.Operation == admissionv1.Create && foreign,
 		request.Operation == admissionv1.Update && ptr.Deref(old.Spec.ManagedBy, "") != v1alpha1.ManagedByDispatcher:
 		return admission.Allowed("")
-	default:
-		return admission.Patched("", jsonpatch.NewOperation("add", "/spec/managedBy", v1alpha1.ManagedByDispatcher))
 	}
+	patch := []jsonpatch.Operation{jsonpatch.NewOperation("add", "/spec/managedBy", v1alpha1.ManagedByDispatcher)}
+	// A Job without labels has those of its Pods, in the end with those that the API server adds to
+	// them. A change would part the two too early: without labels, the Job gets them again.
+	labels := written.Metadata.Labels
+	if request.Operation == admissionv1.Create && len(labels) > 0 && maps.Equal(labels, written.Spec.Template.Metadata.Labels) {
+		patch = append(patch, jsonpatch.NewOperation("remove", "/metadata/labels", nil))
+	}
+	return admission.Patched("", patch...)
 }

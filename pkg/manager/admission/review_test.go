@@ -22,8 +22,16 @@ func TestReview(t *testing.T) {
 		patch  string // empty: none
 		code   int32
 	}{
-		"an ordinary Job":               {object: `{"spec":{}}`, patch: `[{"op":"add","path":"/spec/managedBy","value":"jobferry.dev/dispatcher"}]`, code: http.StatusOK},
-		"a field of tomorrow":           {object: `{"spec":{"tomorrow":{"x":1}}}`, patch: `[{"op":"add","path":"/spec/managedBy","value":"jobferry.dev/dispatcher"}]`, code: http.StatusOK},
+		"an ordinary Job":     {object: `{"spec":{}}`, patch: `[{"op":"add","path":"/spec/managedBy","value":"jobferry.dev/dispatcher"}]`, code: http.StatusOK},
+		"a field of tomorrow": {object: `{"spec":{"tomorrow":{"x":1}}}`, patch: `[{"op":"add","path":"/spec/managedBy","value":"jobferry.dev/dispatcher"}]`, code: http.StatusOK},
+		"with the labels of its Pods": {
+			object: `{"metadata":{"labels":{"a":"b"}},"spec":{"template":{"metadata":{"labels":{"a":"b"}}}}}`,
+			patch:  `[{"op":"add","path":"/spec/managedBy","value":"jobferry.dev/dispatcher"},{"op":"remove","path":"/metadata/labels"}]`, code: http.StatusOK,
+		},
+		"with labels of its own": {
+			object: `{"metadata":{"labels":{"a":"c"}},"spec":{"template":{"metadata":{"labels":{"a":"b"}}}}}`,
+			patch:  `[{"op":"add","path":"/spec/managedBy","value":"jobferry.dev/dispatcher"}]`, code: http.StatusOK,
+		},
 		"managed by another":            {object: `{"spec":{"managedBy":"example.org/x"}}`, code: http.StatusOK},
 		"kept on the hub":               {object: `{"spec":{"managedBy":"kubernetes.io/job-controller"}}`, code: http.StatusOK},
 		"another hub's mirror":          {object: `{"metadata":{"labels":{"jobferry.dev/origin":"h"}},"spec":{}}`, code: http.StatusOK},
