@@ -90,7 +90,7 @@ func TestAWorkerThatDeletesNothing(t *testing.T) {
 
 	f.Delete("job", metav1.DeletePropagationBackground)
 	f.HubJobGone("job")
-	f.EventUntil("job", "NotReleased", "w1")
+	f.EventUntil("job", "NotReleased", "nothing is deleted here")
 	f.MirrorUntil("w1", "job", func(j *batchv1.Job) bool { return ptr.Deref(j.Spec.Suspend, false) })
 }
 

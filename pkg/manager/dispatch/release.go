@@ -59,6 +59,10 @@ func (p *Plan) awaitRelease(s *Snapshot, w *Worker) {
 		p.After = wake.Soonest(p.After, wake.Until(since.Add(s.releaseTimeout()), s.Now))
 		return
 	}
+	why := "; look there for Pods that don't end, and for finalizers of the Job"
+	if w.Refusal != "" {
+		why = ": " + w.Refusal
+	}
 	p.Reports = append(p.Reports, warn(v1alpha1.EventNotReleased, "Worker "+w.Name+" hasn't removed the Job "+s.Key.String()+
-		" within "+s.releaseTimeout().String()+"; look there for Pods that don't end, and for finalizers of the Job"))
+		" within "+s.releaseTimeout().String()+why))
 }

@@ -21,6 +21,7 @@ func TestNothingWaitsForAWorkerThatKeepsAMirror(t *testing.T) {
 	const soon, late = 89 * time.Second, 90 * time.Second
 	other := func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationHubUID] = "another-uid" }
 	slowPods := func(j *batchv1.Job) { j.Spec.Template.Spec.TerminationGracePeriodSeconds = ptr.To[int64](300) }
+	refuses := func(w *Worker) { w.Refusal = "no deletions here" }
 	placed := hubJob(placedOn("a"))
 	stuck := mirrorOf(placed, deleting)
 	notReleased := "NotReleased: Worker a hasn't removed the Job team/train within 1m30s"
@@ -35,6 +36,7 @@ func TestNothingWaitsForAWorkerThatKeepsAMirror(t *testing.T) {
 		"... for a while":                {look(hubJob(placedOn("a"), deleting), at("a", stuck, asked(soon))), Deleting, nil, "", time.Second},
 		"... for too long":               {look(hubJob(placedOn("a"), deleting), at("a", stuck, asked(late))), Deleting, []string{"remove finalizer"}, notReleased, 0},
 		"... and not even asked to":      {look(hubJob(placedOn("a"), deleting), at("a", mirrorOf(placed), asked(late))), Deleting, []string{"remove finalizer", "suspend and delete in a"}, notReleased, 0},
+		"... and refuses to":             {look(hubJob(placedOn("a"), deleting), at("a", stuck, asked(late), refuses)), Deleting, []string{"remove finalizer"}, notReleased + ": no deletions here", 0},
 		"... with Pods that take longer": {look(hubJob(placedOn("a"), deleting, slowPods), at("a", stuck, asked(late))), Deleting, nil, "", 270 * time.Second},
 		"... cut off again":              {look(hubJob(placedOn("a"), deleting), at("a", stuck, asked(late), lossPending)), Deleting, nil, "Waiting for worker a", 15 * time.Minute},
 		"moved away":                     {look(movedJob(), at("a", stuck), at("b", nil)), Handover, nil, "", late},

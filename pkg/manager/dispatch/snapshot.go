@@ -99,6 +99,8 @@ type Worker struct {
 	// ReleaseSince is since when the worker is to remove a mirror; zero: it is not. Times in which it
 	// was not connected are left out.
 	ReleaseSince time.Time
+	// Refusal is why the worker last refused to stop or delete a mirror; empty: it did not.
+	Refusal string
 
 	// The fields below are set for the assigned worker only.
 

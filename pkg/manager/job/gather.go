@@ -149,6 +149,7 @@ func (g *gatherer) worker(v workerView, s *dispatch.Snapshot, k known) dispatch.
 		LastStart:     v.LastStart(),
 		Cleanups:      m.cleanups.UnlessExpired(s.Now),
 		ReleaseSince:  m.release.since(s.Now),
+		Refusal:       m.refusal,
 	}
 	s.SetMirror(&w, k.mirrorIn(v, s))
 	if view.Removing {

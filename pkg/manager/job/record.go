@@ -117,8 +117,10 @@ type mirrorMemory struct {
 	cleanups  dispatch.Attempts
 	isCleaned bool
 	// release is how long the worker has had for removing a mirror; unreleased: it takes too long.
+	// refusal is why it last refused to.
 	release    releaseClock
 	unreleased bool
+	refusal    string
 	// rejected are the states of hub Job and mirror whose status the hub rejected.
 	rejected string
 }

@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
+	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 // answerExpires is how old the hub's answer may be that a new mirror rests on. It is shorter than
@@ -127,20 +129,29 @@ func (r *Reconciler) deleteMirror(ctx context.Context, t *turn, w worker, a disp
 	}
 	if a.Suspend {
 		if _, err := r.patchAndRemember(ctx, t, w, a.Mirror, mirror.SuspendPatch(a.Mirror)); err != nil {
-			return result{}, err
+			return result{}, t.keeps(w, err)
 		}
 	}
 	repeated := r.repeated(t, w, a) // before the deletion is all that is known of it
 	err := w.Client().Delete(ctx, a.Mirror,
 		client.Preconditions{UID: &a.Mirror.UID}, client.PropagationPolicy(a.Propagation))
 	if client.IgnoreNotFound(err) != nil {
-		return result{}, &workerError{w.Name(), err}
+		return result{}, t.keeps(w, &workerError{w.Name(), err})
 	}
 	write := ownWrite{deleted: a.Mirror.UID, at: r.clock.Now()}
-	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.write = write })
+	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.write, m.refusal = write, "" })
 	done := r.reportRepeated(ctx, t, w, repeated)
 	done.changed = true
 	return done, nil
+}
+
+// keeps remembers why a worker refuses to stop or delete a mirror, for the event NotReleased.
+func (t *turn) keeps(w worker, err error) error {
+	var answer *workerError
+	if errors.As(err, &answer) && isRefusal(answer.err) {
+		t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.refusal = text.Clean(answer.err.Error(), text.MaxMessage) })
+	}
+	return err
 }
 
 // repeated is what a stale mirror has completed that is made again elsewhere.
