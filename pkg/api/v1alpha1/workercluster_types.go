@@ -406,6 +406,7 @@ type WorkerClusterStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=shape
+	// +listMapKey=namespace
 	// +kubebuilder:validation:MaxItems=50
 	Stockouts []Stockout `json:"stockouts,omitempty"`
 
@@ -443,10 +444,12 @@ type Stockout struct {
 	// +required
 	Until metav1.Time `json:"until"`
 
-	// namespace is that of the Job that failed first: of too many, those of the namespace with the
-	// most are left out first.
+	// namespace is that of the Jobs that aren't sent there; empty: those of all namespaces, since
+	// Jobs of several have failed. Of too many, those of the namespace with the most are left out
+	// first.
 	//
 	// +optional
+	// +kubebuilder:default=""
 	// +kubebuilder:validation:MaxLength=63
 	Namespace string `json:"namespace,omitempty"`
 

@@ -60,7 +60,7 @@ func (s *jobStockouts) isDoubtful(worker string) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.record.IsDoubtful(worker, s.shape, s.clock.Now())
+	return s.record.IsDoubtful(worker, s.shape, keyOf(s.job), s.clock.Now())
 }
 
 // isOutForAll reports whether it's no use to wait in a worker.
@@ -70,7 +70,7 @@ func (s *jobStockouts) isOutForAll(worker string) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.record.IsOutForAll(worker, s.shape, s.clock.Now())
+	return s.record.IsOutForAll(worker, s.shape, keyOf(s.job), s.clock.Now())
 }
 
 // chosen records that the Job is sent to a worker.

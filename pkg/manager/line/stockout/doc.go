@@ -10,9 +10,12 @@
 // started. Jobs that run elsewhere, and would rather run there, don't try unless nobody else has
 // for maxWhile.
 //
-// A shape is what the scheduler looks at in a Pod (see Fingerprint). Tenants choose shapes, but
-// each hurts Jobs of that shape alone. Of more than maxShapes in a worker, those of the namespace
-// with the most are forgotten first.
+// A shape is what the scheduler looks at in a Pod (see Fingerprint). Pods of one shape may still
+// differ by what only their namespace has: other Pods there may not want their labels beside them,
+// and policies may refuse them. So a failure counts for Jobs of its namespace, and for those of all
+// only while the worker is out for two namespaces: tenants choose shapes, but one alone hurts
+// nobody else. Of more than maxShapes in a worker, those of the namespace with the most are
+// forgotten first. A start counts for all.
 //
 // What outlives the manager are Entries, in the status of the WorkerCluster, which neither tenants
 // nor workers write. Which Job tries isn't among them: the others wait for the end of its time.

@@ -1,6 +1,7 @@
 package stockout
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -19,13 +20,23 @@ const (
 
 // Record has the shapes for which workers are out. Its zero value is empty.
 type Record struct {
-	workers map[string]map[string]*entry
+	workers map[string]map[subject]*entry
 }
 
-// entry is about one shape in one worker.
-type entry struct {
-	// namespace of the Job that failed first.
+// subject is whose Pods an entry is about.
+type subject struct {
+	shape string
+	// namespace is empty if it's about those of all, because Jobs of several have failed.
 	namespace string
+}
+
+// subjects are those that concern a Job.
+func subjects(shape string, job types.NamespacedName) [2]subject {
+	return [2]subject{{shape, job.Namespace}, {shape, ""}}
+}
+
+// entry is about one subject in one worker.
+type entry struct {
 	// times is how often it failed, one after the other, and until is until when no Job is to follow.
 	times int
 	until time.Time
@@ -33,19 +44,38 @@ type entry struct {
 	tries types.NamespacedName
 }
 
+func (e *entry) isOut(now time.Time) bool { return now.Before(e.until) }
+
 // IsEmpty reports whether no worker is out for any shape.
 func (r *Record) IsEmpty() bool { return len(r.workers) == 0 }
 
 // Failed records that no Pod of a Job started within the worker's timeout, and returns until when
-// it's out. False: it was out already, or another Job is trying.
-func (r *Record) Failed(worker, shape string, job types.NamespacedName, timeout time.Duration, now time.Time) (time.Time, bool) {
-	e := r.get(worker, shape)
-	if e != nil && now.Before(e.until) && e.tries != job {
+// it's out. False: it was out already, or another Job is trying. It counts for other namespaces if
+// a Job of another one has failed, too.
+func (r *Record) Failed(worker, shape string, job types.NamespacedName, timeout time.Duration, now time.Time) (until time.Time, is bool) {
+	until, is = r.fail(worker, subject{shape, job.Namespace}, job, timeout, now)
+	if !is {
+		return until, false
+	}
+	for other, e := range r.workers[worker] {
+		if other.shape == shape && other.namespace != "" && other.namespace != job.Namespace && e.isOut(now) {
+			if forAll, _ := r.fail(worker, subject{shape, ""}, job, timeout, now); forAll.After(until) {
+				until = forAll
+			}
+			break
+		}
+	}
+	return until, true
+}
+
+func (r *Record) fail(worker string, about subject, job types.NamespacedName, timeout time.Duration, now time.Time) (time.Time, bool) {
+	e := r.workers[worker][about]
+	if e != nil && e.isOut(now) && e.tries != job {
 		return e.until, false
 	}
 	if e == nil {
-		e = &entry{namespace: job.Namespace}
-		r.put(worker, shape, e, now)
+		e = &entry{}
+		r.put(worker, about, e, now)
 	}
 	pause := timeout
 	for range e.times {
@@ -55,55 +85,67 @@ func (r *Record) Failed(worker, shape string, job types.NamespacedName, timeout 
 	return e.until, true
 }
 
+// about reports whether something is so of an entry that concerns a Job.
+func (r *Record) about(worker, shape string, job types.NamespacedName, is func(*entry) bool) bool {
+	for _, s := range subjects(shape, job) {
+		if e := r.workers[worker][s]; e != nil && is(e) {
+			return true
+		}
+	}
+	return false
+}
+
 // IsOut reports whether a Job isn't to be sent to a worker.
 func (r *Record) IsOut(worker, shape string, job types.NamespacedName, now time.Time) bool {
-	e := r.get(worker, shape)
-	return e != nil && now.Before(e.until) && e.tries != job
+	return r.about(worker, shape, job, func(e *entry) bool { return e.isOut(now) && e.tries != job })
 }
 
 // IsDoubtful reports whether a worker is or was out, and no Pod has started there since. After a
 // while that is forgotten: no Job of that shape may come to try.
-func (r *Record) IsDoubtful(worker, shape string, now time.Time) bool {
-	e := r.get(worker, shape)
-	return e != nil && now.Sub(e.until) <= maxWhile
+func (r *Record) IsDoubtful(worker, shape string, job types.NamespacedName, now time.Time) bool {
+	return r.about(worker, shape, job, func(e *entry) bool { return e.isDoubtful(now) })
 }
 
+func (e *entry) isDoubtful(now time.Time) bool { return now.Sub(e.until) <= maxWhile }
+
 // IsOutForAll reports whether a worker is out, and no Job is trying: it's no use to wait there.
-func (r *Record) IsOutForAll(worker, shape string, now time.Time) bool {
-	e := r.get(worker, shape)
-	return e != nil && now.Before(e.until) && e.tries == types.NamespacedName{}
+func (r *Record) IsOutForAll(worker, shape string, job types.NamespacedName, now time.Time) bool {
+	return r.about(worker, shape, job, func(e *entry) bool { return e.isOut(now) && e.tries == types.NamespacedName{} })
 }
 
 // Chosen records that a Job is sent to a worker. If that was out before, others don't follow until
 // a Pod has started, or could have. True: they are to be told when that is over.
 func (r *Record) Chosen(worker, shape string, job types.NamespacedName, timeout time.Duration, now time.Time) (until time.Time, tries bool) {
-	e := r.get(worker, shape)
-	if e == nil || now.Before(e.until) {
-		return time.Time{}, false
+	tries = r.about(worker, shape, job, func(e *entry) bool { return !e.isOut(now) })
+	for _, s := range subjects(shape, job) {
+		if e := r.workers[worker][s]; e != nil && !e.isOut(now) {
+			e.tries, e.until = job, now.Add(timeout)
+		}
 	}
-	e.tries, e.until = job, now.Add(timeout)
-	return e.until, true
+	return now.Add(timeout), tries
 }
 
 // IsTrying reports whether a Job is the one that tries.
 func (r *Record) IsTrying(worker, shape string, job types.NamespacedName) bool {
-	e := r.get(worker, shape)
-	return e != nil && e.tries == job
+	return r.about(worker, shape, job, func(e *entry) bool { return e.tries == job })
 }
 
-// Started records that a Pod of a shape has just started in a worker. False: it wasn't out.
+// Started records that a Pod of a shape has just started in a worker, of whatever namespace. False:
+// it wasn't out.
 func (r *Record) Started(worker, shape string) bool {
-	if r.get(worker, shape) == nil {
-		return false
+	entries := r.workers[worker]
+	before := len(entries)
+	maps.DeleteFunc(entries, func(s subject, _ *entry) bool { return s.shape == shape })
+	if len(entries) == 0 {
+		r.Forget(worker)
 	}
-	r.drop(worker, shape)
-	return true
+	return len(entries) < before
 }
 
 // Entry is what is known about one shape in one worker.
 type Entry struct {
 	Shape string
-	// Namespace of the Job that failed first.
+	// Namespace of the Jobs that failed; empty: several, and it counts for all.
 	Namespace string
 	Failures  int
 	Until     time.Time
@@ -111,26 +153,26 @@ type Entry struct {
 	Trying bool
 }
 
-// Entries are what is worth to be known of a worker after a restart, by shape. Of more than
-// MaxStockouts, those of the namespace with the most are left out first.
+// Entries are what is worth to be known of a worker after a restart, by shape and namespace. Of
+// more than MaxStockouts, those of the namespace with the most are left out first.
 func (r *Record) Entries(worker string, now time.Time) []Entry {
 	kept := maps.Clone(r.workers[worker])
-	for shape := range kept {
-		if !r.IsDoubtful(worker, shape, now) {
-			delete(kept, shape)
-		}
-	}
+	maps.DeleteFunc(kept, func(_ subject, e *entry) bool { return !e.isDoubtful(now) })
 	for len(kept) > v1alpha1.MaxStockouts {
 		delete(kept, leastWorth(kept))
 	}
 	var entries []Entry
-	for _, shape := range slices.Sorted(maps.Keys(kept)) {
-		e := kept[shape]
+	for _, s := range slices.SortedFunc(maps.Keys(kept), subject.compare) {
+		e := kept[s]
 		entries = append(entries, Entry{
-			Shape: shape, Namespace: e.namespace, Failures: e.times, Until: e.until, Trying: e.tries != types.NamespacedName{},
+			Shape: s.shape, Namespace: s.namespace, Failures: e.times, Until: e.until, Trying: e.tries != types.NamespacedName{},
 		})
 	}
 	return entries
+}
+
+func (s subject) compare(o subject) int {
+	return cmp.Or(cmp.Compare(s.shape, o.shape), cmp.Compare(s.namespace, o.namespace))
 }
 
 // unknown stands for the Job that tries, of which only Entries tell.
@@ -139,70 +181,48 @@ var unknown = types.NamespacedName{Name: "/"}
 // Restore records what Entries told before a restart, unless more is known.
 func (r *Record) Restore(worker string, entries []Entry, now time.Time) {
 	for _, known := range entries[:min(len(entries), v1alpha1.MaxStockouts)] {
-		if r.get(worker, known.Shape) != nil {
+		about := subject{known.Shape, known.Namespace}
+		if r.workers[worker][about] != nil {
 			continue
 		}
-		e := &entry{namespace: known.Namespace, times: known.Failures, until: known.Until}
+		e := &entry{times: known.Failures, until: known.Until}
 		if known.Trying {
 			e.tries = unknown
 		}
-		r.put(worker, known.Shape, e, now)
+		r.put(worker, about, e, now)
 	}
 }
 
 // Forget drops all about a worker.
 func (r *Record) Forget(worker string) { delete(r.workers, worker) }
 
-func (r *Record) get(worker, shape string) *entry { return r.workers[worker][shape] }
-
-func (r *Record) put(worker, shape string, e *entry, now time.Time) {
-	if r.workers == nil {
-		r.workers = map[string]map[string]*entry{}
+func (r *Record) put(worker string, about subject, e *entry, now time.Time) {
+	entries := r.workers[worker]
+	// No Job of such a shape has come since.
+	maps.DeleteFunc(entries, func(_ subject, old *entry) bool { return !old.isDoubtful(now) })
+	if len(entries) >= maxShapes {
+		delete(entries, leastWorth(entries))
 	}
-	if r.workers[worker] == nil {
-		r.workers[worker] = map[string]*entry{}
-	}
-	for old := range r.workers[worker] {
-		if !r.IsDoubtful(worker, old, now) { // no Job of that shape has come since
-			delete(r.workers[worker], old)
+	if entries == nil {
+		entries = map[subject]*entry{}
+		if r.workers == nil {
+			r.workers = map[string]map[subject]*entry{}
 		}
+		r.workers[worker] = entries
 	}
-	if len(r.workers[worker]) >= maxShapes {
-		r.drop(worker, leastWorth(r.workers[worker]))
-	}
-	if r.workers[worker] == nil {
-		r.workers[worker] = map[string]*entry{}
-	}
-	r.workers[worker][shape] = e
+	entries[about] = e
 }
 
-// leastWorth is the shape that ends first, of the namespace with the most.
-func leastWorth(shapes map[string]*entry) string {
+// leastWorth is what ends first, of the namespace with the most.
+func leastWorth(entries map[subject]*entry) subject {
 	count := map[string]int{}
-	for _, e := range shapes {
-		count[e.namespace]++
+	for s := range entries {
+		count[s.namespace]++
 	}
-	least := ""
-	for shape, e := range shapes {
-		o := shapes[least]
-		switch {
-		case o == nil, count[e.namespace] > count[o.namespace]:
-			least = shape
-		case count[e.namespace] < count[o.namespace]:
-		case e.namespace != o.namespace:
-			if e.namespace < o.namespace {
-				least = shape
-			}
-		case e.until.Before(o.until), e.until.Equal(o.until) && shape < least:
-			least = shape
-		}
-	}
-	return least
-}
-
-func (r *Record) drop(worker, shape string) {
-	delete(r.workers[worker], shape)
-	if len(r.workers[worker]) == 0 {
-		delete(r.workers, worker)
-	}
+	return slices.MinFunc(slices.Collect(maps.Keys(entries)), func(s, o subject) int {
+		return cmp.Or(
+			cmp.Compare(count[o.namespace], count[s.namespace]), cmp.Compare(s.namespace, o.namespace),
+			entries[s].until.Compare(entries[o].until), s.compare(o),
+		)
+	})
 }

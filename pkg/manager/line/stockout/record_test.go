@@ -45,12 +45,67 @@ func TestTheWhileGrowsAndOneJobTries(t *testing.T) {
 		if _, is := r.Failed("w", "shape", named("old"), timeout, now.Add(time.Second)); is {
 			t.Error("a Job that was there before counts while another tries")
 		}
-		if r.IsOutForAll("w", "shape", now.Add(time.Second)) {
+		if r.IsOutForAll("w", "shape", named("second"), now.Add(time.Second)) {
 			t.Error("it's said to be no use to wait while a Job tries")
 		}
 	}
 	if !r.Started("w", "shape") || r.IsOut("w", "shape", named("next"), now) || !r.IsEmpty() || r.Started("w", "shape") {
 		t.Error("it's out though a Pod has started")
+	}
+}
+
+// TestWhatOneTenantLearnsIsHisOwn has a tenant whose Pods can't start for a reason of his own: by
+// their anti-affinity, his other Pods in the worker keep theirs from all nodes. Jobs of others go
+// there, until Jobs of two namespaces have failed.
+func TestWhatOneTenantLearnsIsHisOwn(t *testing.T) {
+	var r Record
+	const timeout = 10 * time.Minute
+	now := time.Unix(0, 0)
+	job := func(namespace string, labels map[string]string) (string, types.NamespacedName) {
+		j := NewJob("j").Requests("cpu", "1").Obj()
+		j.Namespace, j.Spec.Template.Labels = namespace, labels
+		return Fingerprint(j), types.NamespacedName{Namespace: namespace, Name: "j"}
+	}
+	shape, hostile := job("hostile", map[string]string{"app": "avoided"})
+	_, first := job("first", nil)
+	_, second := job("second", nil)
+	if plain, _ := job("first", nil); plain != shape {
+		t.Fatal("the shapes differ, so that nothing can be shared")
+	}
+	for range 5 { // again and again
+		now, _ = r.Failed("w", shape, hostile, timeout, now)
+	}
+	now = now.Add(-time.Minute)
+	if !r.IsOut("w", shape, hostile, now) || !r.IsOutForAll("w", shape, hostile, now) {
+		t.Error("his own Jobs go there")
+	}
+	if r.IsOut("w", shape, first, now) || r.IsOutForAll("w", shape, first, now) || r.IsDoubtful("w", shape, first, now) {
+		t.Error("another's Job is kept from the worker")
+	}
+	if _, tries := r.Chosen("w", shape, first, timeout, now); tries {
+		t.Error("another's Job has to try")
+	}
+	until, is := r.Failed("w", shape, first, timeout, now)
+	if !is || until.Sub(now) != timeout || !r.IsOut("w", shape, second, until.Add(-1)) || r.IsOut("w", shape, second, until) {
+		t.Errorf("two agree, and all are out for %s, %t; want %s", until.Sub(now), is, timeout)
+	}
+	var after Record
+	after.Restore("w", r.Entries("w", now), now)
+	if !after.IsOut("w", shape, second, now) || !after.IsOut("w", shape, hostile, now) {
+		t.Errorf("after a restart there is %+v", after.Entries("w", now))
+	}
+	// Alone, he doesn't make it longer for all.
+	now = until
+	if _, tries := r.Chosen("w", shape, hostile, timeout, now); !tries || !r.IsOut("w", shape, second, now) {
+		t.Error("more than one Job tries")
+	}
+	now = now.Add(timeout)
+	r.Failed("w", shape, hostile, timeout, now)
+	if r.IsOut("w", shape, second, now) {
+		t.Error("one tenant keeps all from the worker")
+	}
+	if !r.Started("w", shape) || !r.IsEmpty() {
+		t.Error("a Pod has started, and the worker is out")
 	}
 }
 
@@ -65,7 +120,7 @@ func TestTenantsDontCrowdOutOthers(t *testing.T) {
 	if n := len(r.workers["w"]); n != maxShapes {
 		t.Errorf("%d shapes are remembered, want %d", n, maxShapes)
 	}
-	if !r.IsOut("w", "quiet", named("j"), now) {
+	if !r.IsOut("w", "quiet", types.NamespacedName{Namespace: "quiet", Name: "other"}, now) {
 		t.Error("the shape of another namespace was forgotten")
 	}
 	r.Failed("w", "later", named("j"), time.Minute, now.Add(3*time.Hour))
@@ -150,16 +205,16 @@ func TestEntriesOutliveARestart(t *testing.T) {
 	if got := after.Entries("w", now); len(got) != 2 || !slices.Equal(got, before.Entries("w", now)) {
 		t.Errorf("restored %+v", got)
 	}
-	if !after.IsOut("w", "once", named("next"), end.Add(-1)) || after.IsOut("w", "once", named("next"), end) || !after.IsOutForAll("w", "once", now) {
+	if !after.IsOut("w", "once", named("next"), end.Add(-1)) || after.IsOut("w", "once", named("next"), end) || !after.IsOutForAll("w", "once", named("next"), now) {
 		t.Error("it isn't out until then")
 	}
-	if after.IsOutForAll("w", "often", now) || !after.IsOut("w", "often", named("next"), now) {
+	if after.IsOutForAll("w", "often", named("next"), now) || !after.IsOut("w", "often", named("next"), now) {
 		t.Error("it isn't known that somebody tries")
 	}
 	if until, is := after.Failed("w", "often", named("tries"), timeout, now.Add(timeout)); !is || until.Sub(now) != timeout+4*timeout {
 		t.Errorf("out again until %s after, %t", until.Sub(now), is)
 	}
-	after.Restore("w", []Entry{{Shape: "often", Failures: 9, Until: now.Add(time.Hour)}}, now)
+	after.Restore("w", []Entry{{Shape: "often", Namespace: "team", Failures: 9, Until: now.Add(time.Hour)}}, now)
 	if e := after.Entries("w", now); e[0].Failures != 3 {
 		t.Errorf("what is known was replaced by what was: %+v", e)
 	}

@@ -12,8 +12,8 @@ import (
 )
 
 // Fingerprint names what the scheduler looks at in the Pods of a Job: Jobs with the same name of it
-// find nodes where the others do. What is looked up in a namespace, such as a claim, is another
-// shape in each.
+// find nodes where the others do, unless their namespaces make the difference. What is looked up in
+// a namespace, such as a claim, is another shape in each.
 func Fingerprint(job *batchv1.Job) string {
 	spec := &job.Spec.Template.Spec
 	shape := struct {

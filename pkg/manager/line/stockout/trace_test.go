@@ -349,7 +349,7 @@ func jobferry(p *play, job *traceJob) {
 	shape := fmt.Sprint(job.shape)
 	leaves := -1
 	for w, a := range job.asked {
-		out := p.record.IsOutForAll(fmt.Sprint(w), shape, p.clock()) || p.scalers[w][job.shape].says
+		out := p.record.IsOutForAll(fmt.Sprint(w), shape, job.key, p.clock()) || p.scalers[w][job.shape].says
 		if p.now-a.since >= p.patience {
 			p.record.Failed(fmt.Sprint(w), shape, job.key, p.patience, p.clock())
 			out = true
