@@ -98,6 +98,7 @@ func pod(index int) corev1.Pod {
 
 func event(reason, message string) corev1.Event {
 	return corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Name: "shards.1"},
 		InvolvedObject: corev1.ObjectReference{Kind: "Job", Name: "shards", UID: "1"}, Type: "Normal",
 		Reason: reason, Message: message, LastTimestamp: metav1.NewTime(now.Add(-time.Minute)),
 	}

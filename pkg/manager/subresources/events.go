@@ -107,7 +107,7 @@ func (at *location) listEvents(ctx context.Context, narrow fields.Set, ours func
 		}
 		for i := range chunk.Items {
 			chunk.Items[i].ManagedFields = nil
-			if ours(&chunk.Items[i]) && chunk.Items[i].Size() <= maxEventBytes {
+			if ours(&chunk.Items[i]) && chunk.Items[i].Size() <= maxEventBytes && at.isWellFormed(&chunk.Items[i]) {
 				found = append(found, chunk.Items[i])
 			}
 		}

@@ -266,6 +266,15 @@ func TestMalformedNamesArentPassedOn(t *testing.T) {
 	if err != nil || json.Unmarshal([]byte(got.content), &list) != nil || len(list.Items) != 1 || list.Items[0].Name != "job-a" {
 		t.Errorf("%d, %q, %v", got.code, got.content, err)
 	}
+	about := corev1.ObjectReference{Kind: "Job", UID: mirrorUID}
+	w.worker.object("/api/v1/namespaces/team/events", corev1.EventList{Items: []corev1.Event{
+		{ObjectMeta: metav1.ObjectMeta{Name: "job.1"}, InvolvedObject: about}, {ObjectMeta: metav1.ObjectMeta{Name: shell}, InvolvedObject: about},
+	}})
+	got, err = w.get("events")
+	var events corev1.EventList
+	if err != nil || json.Unmarshal([]byte(got.content), &events) != nil || len(events.Items) != 1 || events.Items[0].Name != "job.1" {
+		t.Errorf("%d, %q, %v", got.code, got.content, err)
+	}
 }
 
 func TestNoLogBeforeThereIsANode(t *testing.T) {

@@ -17,7 +17,7 @@ type serverMetrics struct {
 // malformedTotal counts what isn't shown to users. The names of workers are the admins'.
 var malformedTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Name: "jobferry_subresource_malformed_total",
-	Help: "Pods that a worker's API server sent with names that no API server stores, and that weren't passed on, by worker.",
+	Help: "Pods and events that a worker's API server sent with names that no API server stores, and that weren't passed on, by worker.",
 }, []string{"worker"})
 
 func newServerMetrics() *serverMetrics {

@@ -152,10 +152,10 @@ func (at *location) keepOwn(chunk *corev1.PodList) {
 	chunk.Items = own
 }
 
-// isWellFormed reports whether a Pod's names are such as an API server stores, and counts those
-// that aren't.
-func (at *location) isWellFormed(pod *corev1.Pod) bool {
-	if objectnames.CheckPod(pod) == nil {
+// isWellFormed reports whether the names in a Pod or an event are such as an API server stores, and
+// counts those that aren't.
+func (at *location) isWellFormed(object metav1.Object) bool {
+	if objectnames.Valid(object) {
 		return true
 	}
 	malformedTotal.WithLabelValues(at.worker).Inc()

@@ -69,19 +69,21 @@ func WorkerOf(object metav1.Object) string {
 	return object.GetAnnotations()[v1alpha1.AnnotationCluster]
 }
 
-// Pods returns the Pods of the Job, in one worker, or, if that is empty, in all. Those whose names
-// no API server stores are left out: an older manager passes on what a worker sends.
+// Pods returns the Pods of the Job, in one worker, or, if that is empty, in all. Those with
+// malformed names are left out, as of events: an older manager passes on what a worker sends.
 func (s *Subresources) Pods(ctx context.Context, worker string) (*PodList, error) {
 	pods := &PodList{}
 	err := s.read(ctx, "pods", worker, pods)
-	pods.Items = slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return objectnames.CheckPod(&p) != nil })
+	pods.Items = slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return !objectnames.Valid(&p) })
 	return pods, err
 }
 
 // Events returns the workers' events of the mirrors and their Pods.
 func (s *Subresources) Events(ctx context.Context) (*EventList, error) {
 	events := &EventList{}
-	return events, s.read(ctx, "events", "", events)
+	err := s.read(ctx, "events", "", events)
+	events.Items = slices.DeleteFunc(events.Items, func(e corev1.Event) bool { return !objectnames.Valid(&e) })
+	return events, err
 }
 
 // Mirror returns the Job as it is in a worker.

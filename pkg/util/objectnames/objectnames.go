@@ -1,82 +1,89 @@
 // Package objectnames checks the names in an object of a worker as an API server would have when
-// the object was written. A hostile API server can send any text as a name, and names are shown in
-// terminals and offered to shells.
+// the object was written. A hostile API server can send any text as a name, and names are keys,
+// are shown in terminals and are offered to shells.
+//
+// A check is a scan of bytes, since there is one for each Pod of each worker: the functions of
+// k8s.io/apimachinery, with which the tests compare it, match regular expressions.
 package objectnames
 
 import (
-	"fmt"
+	"strings"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/validation"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // maxUID bounds a UID: API servers make UUIDs of 36 bytes, but promise no form.
 const maxUID = 128
 
-// CheckPod returns an error if a Pod has a name that no API server stores: its own, its
-// namespace's, its UID, those of its labels or annotations, its containers or its node.
-func CheckPod(pod *corev1.Pod) error {
-	if err := CheckMeta(pod); err != nil {
-		return err
+// Valid reports whether an API server could store an object by the names in it: its own, its
+// namespace's, its UID, those of its labels and annotations, and for a Pod or Job those of its
+// containers and its node. There may be no namespace and no UID.
+func Valid(object metav1.Object) bool {
+	if !isMeta(object) {
+		return false
 	}
-	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range containers {
-			if err := isLabel("container", containers[i].Name); err != nil {
-				return err
-			}
-		}
+	switch o := object.(type) {
+	case *corev1.Pod:
+		return isPodSpec(&o.Spec) && areStatuses(o.Status.InitContainerStatuses) && areStatuses(o.Status.ContainerStatuses) &&
+			areStatuses(o.Status.EphemeralContainerStatuses)
+	case *batchv1.Job:
+		return isKeys(&o.Spec.Template) && isPodSpec(&o.Spec.Template.Spec)
+	default:
+		return true
 	}
-	for i := range pod.Spec.EphemeralContainers {
-		if err := isLabel("container", pod.Spec.EphemeralContainers[i].Name); err != nil {
-			return err
-		}
-	}
-	for _, statuses := range [][]corev1.ContainerStatus{
-		pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses,
-	} {
-		for i := range statuses {
-			if err := isLabel("container", statuses[i].Name); err != nil {
-				return err
-			}
-		}
-	}
-	if node := pod.Spec.NodeName; node != "" {
-		return first("node", node, validation.NameIsDNSSubdomain(node, false))
-	}
-	return nil
 }
 
-// CheckMeta checks an object's own name, its namespace's, its UID, and the keys of its labels and
-// annotations. Names are those of Pods and the like: DNS subdomains. There may be no namespace and
-// no UID.
-func CheckMeta(object metav1.Object) error {
-	if err := first("name", object.GetName(), validation.NameIsDNSSubdomain(object.GetName(), false)); err != nil {
-		return err
+func isMeta(object metav1.Object) bool {
+	name, namespace, uid := object.GetName(), object.GetNamespace(), string(object.GetUID())
+	if _, is := object.(*storagev1.CSIDriver); is {
+		name = strings.ToLower(name) // the one kind whose names may have capitals
 	}
-	if namespace := object.GetNamespace(); namespace != "" {
-		if err := isLabel("namespace", namespace); err != nil {
-			return err
-		}
-	}
-	if uid := string(object.GetUID()); len(uid) > maxUID || !isPlain(uid) {
-		return malformed("UID", uid)
-	}
+	return isSubdomain(name) && (namespace == "" || isLabel(namespace)) && len(uid) <= maxUID && isPlain(uid) && isKeys(object)
+}
+
+// isKeys checks labels and annotations. The case of an annotation's prefix doesn't matter to API
+// servers.
+func isKeys(object metav1.Object) bool {
 	for key, value := range object.GetLabels() {
-		if err := first("label", key, utilvalidation.IsQualifiedName(key)); err != nil {
-			return err
-		}
-		if err := first("label value", value, utilvalidation.IsValidLabelValue(value)); err != nil {
-			return err
+		if !isQualified(key) || value != "" && !isWord(value) {
+			return false
 		}
 	}
 	for key := range object.GetAnnotations() {
-		if err := first("annotation", key, utilvalidation.IsQualifiedName(key)); err != nil {
-			return err
+		if !isQualified(key) && !isQualified(strings.ToLower(key)) {
+			return false
 		}
 	}
-	return nil
+	return true
+}
+
+func isPodSpec(spec *corev1.PodSpec) bool {
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			if !isLabel(containers[i].Name) {
+				return false
+			}
+		}
+	}
+	for i := range spec.EphemeralContainers {
+		if !isLabel(spec.EphemeralContainers[i].Name) {
+			return false
+		}
+	}
+	return spec.NodeName == "" || isSubdomain(spec.NodeName)
+}
+
+func areStatuses(containers []corev1.ContainerStatus) bool {
+	for i := range containers {
+		if !isLabel(containers[i].Name) {
+			return false
+		}
+	}
+	return true
 }
 
 // IsPlain reports whether a text has only characters that neither a terminal obeys nor a shell
@@ -85,27 +92,59 @@ func IsPlain(text string) bool { return text != "" && isPlain(text) }
 
 func isPlain(text string) bool {
 	for i := range len(text) {
-		c := text[i]
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
-		case c == '-', c == '.', c == '_', c == '/', c == ':':
-		default:
+		if c := text[i]; !isAlphanumeric(c) && c != '-' && c != '.' && c != '_' && c != '/' && c != ':' {
 			return false
 		}
 	}
 	return true
 }
 
-func isLabel(what, name string) error { return first(what, name, utilvalidation.IsDNS1123Label(name)) }
+func isLower(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
 
-func first(what, name string, problems []string) error {
-	if len(problems) == 0 {
-		return nil
-	}
-	return malformed(what, name)
+func isAlphanumeric(c byte) bool { return isLower(c) || c >= 'A' && c <= 'Z' }
+
+// isLabel reports whether a text is a DNS label.
+func isLabel(text string) bool {
+	return len(text) <= validation.DNS1123LabelMaxLength && isSubdomain(text) && !strings.Contains(text, ".")
 }
 
-// malformed quotes the start of a name.
-func malformed(what, name string) error {
-	return fmt.Errorf("no API server stores the %s %q", what, name[:min(len(name), 64)])
+// isSubdomain reports whether a text is DNS labels with dots between them, whatever their lengths.
+func isSubdomain(text string) bool {
+	if text == "" || len(text) > validation.DNS1123SubdomainMaxLength {
+		return false
+	}
+	before := byte('.')
+	for i := range len(text) {
+		c := text[i]
+		switch {
+		case isLower(c):
+		case c == '-' && before != '.':
+		case c == '.' && isLower(before):
+		default:
+			return false
+		}
+		before = c
+	}
+	return isLower(before)
+}
+
+// isQualified reports whether a text is the key of a label.
+func isQualified(key string) bool {
+	if prefix, name, is := strings.Cut(key, "/"); is {
+		return isSubdomain(prefix) && isWord(name)
+	}
+	return isWord(key)
+}
+
+// isWord reports whether a text is a key without a prefix, or the value of a label.
+func isWord(text string) bool {
+	if text == "" || len(text) > validation.LabelValueMaxLength || !isAlphanumeric(text[0]) || !isAlphanumeric(text[len(text)-1]) {
+		return false
+	}
+	for i := range len(text) {
+		if c := text[i]; !isAlphanumeric(c) && c != '-' && c != '_' && c != '.' {
+			return false
+		}
+	}
+	return true
 }

@@ -1,11 +1,18 @@
 package objectnames_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
@@ -22,9 +29,18 @@ func pod(change func(*corev1.Pod)) *corev1.Pod {
 	return p
 }
 
-func TestCheckPod(t *testing.T) {
-	if err := objectnames.CheckPod(pod(func(*corev1.Pod) {})); err != nil {
-		t.Error(err)
+func TestValid(t *testing.T) {
+	for name, object := range map[string]metav1.Object{
+		"Pod":            pod(func(*corev1.Pod) {}),
+		"annotation":     pod(func(p *corev1.Pod) { p.Annotations["Example.COM/Key"] = "any\ntext" }),
+		"Job":            &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "pi"}},
+		"node":           &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "ip-10-0-0-1.ec2.internal"}},
+		"driver of CSI":  &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: "CSI.Example.com"}},
+		"no label value": &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"node-role.kubernetes.io/worker": ""}}},
+	} {
+		if !objectnames.Valid(object) {
+			t.Errorf("%s: refused", name)
+		}
 	}
 	const shell, escape = "$(touch${IFS}file)", "pi-\x1b[2J"
 	for name, change := range map[string]func(*corev1.Pod){
@@ -45,10 +61,74 @@ func TestCheckPod(t *testing.T) {
 		"status": func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Name = "a b" },
 		"node":   func(p *corev1.Pod) { p.Spec.NodeName = shell },
 	} {
-		if objectnames.CheckPod(pod(change)) == nil {
+		if objectnames.Valid(pod(change)) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "pi"}}
+	job.Spec.Template.Labels = map[string]string{shell: "x"}
+	if objectnames.Valid(job) {
+		t.Error("label of a template: accepted")
+	}
+}
+
+// FuzzValid compares with Kubernetes' own functions.
+func FuzzValid(f *testing.F) {
+	for _, seed := range []string{
+		"", "a", "-a", "a-", "a.b", "a..b", ".a", "a.", "a-.b", "a.-b", "a--b", "A.b", "a_b", "a/b", "a/", "/a", "a/b/c", "A/b", "a/B_c", "9", "a\n", "é", "a b",
+		"$(touch${IFS}file)", "pi-\x1b[2J", strings.Repeat("a", 63), strings.Repeat("a", 64), strings.Repeat("a.", 126) + "a", strings.Repeat("a", 254),
+		strings.Repeat("a", 253) + "/" + strings.Repeat("b", 63), strings.Repeat("a", 254) + "/b", "a/" + strings.Repeat("b", 64),
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		of := func(change func(*metav1.ObjectMeta)) metav1.Object {
+			p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
+			change(&p.ObjectMeta)
+			return p
+		}
+		for _, row := range []struct {
+			what     string
+			object   metav1.Object
+			problems []string
+		}{
+			{"name", of(func(m *metav1.ObjectMeta) { m.Name = text }), validation.IsDNS1123Subdomain(text)},
+			{"key", of(func(m *metav1.ObjectMeta) { m.Labels = map[string]string{text: ""} }), validation.IsQualifiedName(text)},
+			{"value", of(func(m *metav1.ObjectMeta) { m.Labels = map[string]string{"k": text} }), validation.IsValidLabelValue(text)},
+			{
+				"annotation", of(func(m *metav1.ObjectMeta) { m.Annotations = map[string]string{text: ""} }),
+				validation.IsQualifiedName(strings.ToLower(text)),
+			},
+			{"container", pod(func(p *corev1.Pod) { p.Spec.Containers[0].Name = text }), validation.IsDNS1123Label(text)},
+		} {
+			if got := objectnames.Valid(row.object); got != (len(row.problems) == 0) {
+				t.Errorf("%s %q: %t, and Kubernetes says %q", row.what, text, got, row.problems)
+			}
+		}
+	})
+}
+
+// BenchmarkValid checks a common Pod, and compares with Kubernetes' own functions for its labels.
+func BenchmarkValid(b *testing.B) {
+	common := pod(func(p *corev1.Pod) {
+		for i := range 10 {
+			p.Labels[fmt.Sprintf("example.com/label-%d", i)] = "0b5a0c3e-8a0b-4f6e-9d55-ef0d5dcd2a52"
+		}
+	})
+	b.Run("scanned", func(b *testing.B) {
+		for b.Loop() {
+			if !objectnames.Valid(common) {
+				b.Fatal("refused")
+			}
+		}
+	})
+	b.Run("by Kubernetes", func(b *testing.B) {
+		for b.Loop() {
+			if problems := metav1validation.ValidateLabels(common.Labels, field.NewPath("labels")); len(problems) > 0 {
+				b.Fatal(problems)
+			}
+		}
+	})
 }
 
 func TestIsPlain(t *testing.T) {

@@ -60,6 +60,7 @@ type synced interface {
 
 func newInformer(from informerSource, changed func()) *informer {
 	i := &informer{changed: changed, breaks: from.link.Break}
+	from.intake.malformed = func() { from.link.Malformed(from.resource) }
 	// If the end of a watch means a loss, the probe finds it.
 	logEnd := func(ctx context.Context, _ *cache.Reflector, err error) {
 		klog.FromContext(ctx).Info("Watch of a worker cluster ended", "resource", from.resource, "err", err)

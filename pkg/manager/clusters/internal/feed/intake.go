@@ -12,15 +12,19 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/jobferry/jobferry/pkg/util/digest"
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
 
 // intake decides what an informer lets into its cache. It slims each object, and counts what the
-// cache holds: a worker can't fill the manager's memory.
+// cache holds: a worker can't fill the manager's memory. It holds no object whose names an API
+// server wouldn't store.
 type intake struct {
 	// example has the type of the objects; others are refused.
 	example object
 	// slim removes from an object what isn't read; false: it isn't to be held at all.
 	slim func(object) (slim object, hold bool)
+	// malformed is called for an object with names that no API server stores: it isn't held.
+	malformed func()
 	// lighten removes more, when half of the bytes are taken; nil: there is no more.
 	lighten func(object)
 	// size of an object in memory; nil: its size in protobuf, and a bit.
@@ -55,9 +59,10 @@ func newIntake[T object](
 			}
 			return slim(typed)
 		},
-		size:   size,
-		limit:  func() (int, int64) { return most, bytes },
-		excess: func() error { return &excessError{fmt.Sprintf(over, most, bytes>>20)} },
+		malformed: func() {},
+		size:      size,
+		limit:     func() (int, int64) { return most, bytes },
+		excess:    func() error { return &excessError{fmt.Sprintf(over, most, bytes>>20)} },
 	}
 }
 
@@ -113,6 +118,10 @@ func (i *intake) take(from runtime.Object) (object, error) {
 		return nil, fmt.Errorf("a %T where a %T was asked for", from, i.example)
 	}
 	o, hold := i.slim(given)
+	if hold && !objectnames.Valid(o) {
+		i.malformed()
+		hold = false
+	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.read++
@@ -180,6 +189,9 @@ func (i *intake) pass(event watch.Event) (passed watch.Event, pass bool, err err
 	slim, _ := i.slim(given)
 	event.Object = slim
 	pass, err = i.leave(slim)
+	if err != nil && !objectnames.Valid(slim) {
+		return event, false, nil // as if it hadn't come
+	}
 	return event, pass, err
 }
 

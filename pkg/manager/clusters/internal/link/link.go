@@ -104,6 +104,9 @@ func (l *Link) CountLoss() { l.meter.losses.Inc() }
 // Collect sends the metrics of this Link.
 func (l *Link) Collect(ch chan<- prometheus.Metric) { l.meter.collect(ch) }
 
+// Malformed counts an object whose names no API server stores.
+func (l *Link) Malformed(resource string) { l.meter.malformed.WithLabelValues(resource).Inc() }
+
 // requestClass says what happens to a request while the gate is shut.
 type requestClass int
 

@@ -16,6 +16,7 @@ type meter struct {
 	throttled prometheus.Counter
 	probes    prometheus.Histogram
 	losses    prometheus.Counter
+	malformed *prometheus.CounterVec
 }
 
 func newMeter(worker string) *meter {
@@ -42,6 +43,11 @@ func newMeter(worker string) *meter {
 			Help:        "How often the connection to a worker cluster was lost.",
 			ConstLabels: labels,
 		}),
+		malformed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name:        "jobferry_worker_malformed_total",
+			Help:        "Objects that a worker's watches sent with names that no API server stores, and that weren't taken in, by resource.",
+			ConstLabels: labels,
+		}, []string{"resource"}),
 	}
 }
 
@@ -62,6 +68,7 @@ func (m *meter) collect(ch chan<- prometheus.Metric) {
 	m.throttled.Collect(ch)
 	m.probes.Collect(ch)
 	m.losses.Collect(ch)
+	m.malformed.Collect(ch)
 }
 
 // verb is the request's verb in Kubernetes' terms, but for lists, which count as get.
