@@ -54,7 +54,7 @@ func finish(err error, out io.Writer) int {
 	case errors.As(err, &remote) && remote.Exited():
 		return remote.ExitStatus() // the command has printed why
 	}
-	fprintf(out, "error: %s\n", show.Printable(access.Explain(err).Error()))
+	fprintf(out, "error: %s\n", access.Explain(err).Error())
 	switch {
 	case errors.As(err, &arg):
 		return exitUsage
@@ -65,5 +65,8 @@ func finish(err error, out io.Writer) int {
 	}
 }
 
-// fprintf writes to a terminal or a pipe. An error means that nobody reads it any more.
-func fprintf(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }
+// fprintf writes to a terminal or a pipe what is printable of a text: much of it comes from API
+// servers. An error means that nobody reads it any more.
+func fprintf(w io.Writer, format string, args ...any) {
+	_, _ = io.WriteString(w, show.Printable(fmt.Sprintf(format, args...)))
+}

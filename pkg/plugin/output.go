@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -60,10 +61,30 @@ func (o output) print(c *cli, object runtime.Object) error {
 	if err := typed(object); err != nil {
 		return err
 	}
+	var text strings.Builder
+	add := func(item runtime.Object) error { return printer.PrintObj(item, &text) }
 	if meta.IsListType(object) && o.format() == "name" {
-		return meta.EachListItem(object, func(item runtime.Object) error { return printer.PrintObj(item, c.Out) })
+		err = meta.EachListItem(object, add)
+	} else {
+		err = add(object)
 	}
-	return printer.PrintObj(object, c.Out)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(c.Out, o.clean(text.String()))
+	return err
+}
+
+// clean returns a text of the format without characters that control a terminal.
+func (o output) clean(text string) string {
+	switch o.format() {
+	case "json":
+		return show.EscapedJSON(text)
+	case "yaml", "kyaml": // their encoders escape such characters
+		return text
+	default:
+		return show.Printable(text)
+	}
 }
 
 // typed sets the kind of an object, and of those in a list. Decoders leave it out.

@@ -4,11 +4,13 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
+	"k8s.io/klog/v2"
 	"k8s.io/kubectl/pkg/util/templates"
 	"k8s.io/streaming/pkg/httpstream"
 )
@@ -52,7 +54,9 @@ func (c *cli) portForward(cmd *cobra.Command, choice *podFlags, addresses []stri
 	if err != nil {
 		return err
 	}
-	forwarder, err := portforward.NewOnAddressesForStreamingWithContext(cmd.Context(), dialer, addresses, ports, make(chan struct{}), c.Out, c.ErrOut)
+	// A worker's errors are logged, and klog writes those of several lines as they are.
+	ctx := klog.NewContext(cmd.Context(), funcr.New(func(_, text string) { c.say("%s", text) }, funcr.Options{}))
+	forwarder, err := portforward.NewOnAddressesForStreamingWithContext(ctx, dialer, addresses, ports, make(chan struct{}), c.Out, c.ErrOut)
 	if err != nil {
 		return usage(cmd, "%w", err)
 	}

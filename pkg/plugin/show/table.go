@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 
 	"k8s.io/cli-runtime/pkg/printers"
 )
@@ -101,6 +102,22 @@ func Printable(text string) string {
 		}
 		return -1
 	}, text)
+}
+
+// EscapedJSON returns JSON that means the same, with characters for which Printable has no place
+// escaped: they are in strings.
+func EscapedJSON(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.String()
 }
 
 // oneLine returns a printable text in one line, with single spaces.
