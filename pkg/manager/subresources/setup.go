@@ -47,12 +47,16 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err != nil {
 		return fmt.Errorf("subresources: %w", err)
 	}
+	tableClient, err := dispatchedjobs.NewClient(mgr.GetConfig())
+	if err != nil {
+		return fmt.Errorf("subresources: %w", err)
+	}
 	front, err := newFrontProxy(clientset)
 	if err != nil {
 		return fmt.Errorf("subresources: %w", err)
 	}
 	s := newServer(options, mgr.GetLogger().WithName("subresources"))
-	jobs := dispatchedjobs.New(clientset, options.RequestTimeout, s.log)
+	jobs := dispatchedjobs.New(tableClient, options.RequestTimeout, s.log)
 	s.background = func(ctx context.Context) {
 		var both sync.WaitGroup
 		both.Go(func() { front.run(ctx) })

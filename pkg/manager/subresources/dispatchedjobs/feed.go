@@ -75,14 +75,11 @@ type listing map[jobview.Subject]said
 
 func (l listing) add(events []corev1.Event) {
 	for i := range events {
-		s, reason, ok := jobview.Read(&events[i])
+		s, says, ok := read(&events[i])
 		before, known := l[s]
-		if !ok || known && reason.At.Before(before.reason.At) || !known && len(l) >= maxListed {
+		if !ok || known && says.reason.At.Before(before.reason.At) || !known && len(l) >= maxListed {
 			continue
 		}
-		if !reason.Waits() {
-			reason.Message = ""
-		}
-		l[s] = said{reason, events[i].InvolvedObject.Name}
+		l[s] = says
 	}
 }

@@ -1,6 +1,11 @@
 package dispatchedjobs
 
-import "github.com/jobferry/jobferry/pkg/jobview"
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/jobferry/jobferry/pkg/jobview"
+	"github.com/jobferry/jobferry/pkg/util/text"
+)
 
 const (
 	// maxReasons is how many reasons are held.
@@ -9,12 +14,28 @@ const (
 	share = 4
 	// maxListed bounds the Jobs whose newest event is looked for at the start.
 	maxListed = 100_000
+	// maxIDBytes bounds the name and the UID of a Job.
+	maxIDBytes = 253
 )
 
 // said is what an event said of a Job of a name.
 type said struct {
 	reason jobview.Reason
 	name   string
+}
+
+// read returns what an event says, in the size that may be held: tenants write events, too, and the
+// API bounds few of their fields. Only a reason for which a Job can wait has texts.
+func read(e *corev1.Event) (of jobview.Subject, says said, ok bool) {
+	of, reason, ok := jobview.Read(e)
+	if !ok || len(of.UID) > maxIDBytes || len(e.InvolvedObject.Name) > maxIDBytes {
+		return of, said{}, false
+	}
+	if !reason.Waits() {
+		reason = jobview.Reason{At: reason.At}
+	}
+	reason.Message = text.Clean(reason.Message, text.MaxMessage)
+	return of, said{reason, e.InvolvedObject.Name}, true
 }
 
 // same reports whether users see the same of both.

@@ -3,6 +3,7 @@ package dispatchedjobs
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/util/pages"
 )
 
 // List responds with the Jobs of a namespace, or of all.
@@ -27,12 +29,12 @@ func (s *Server) List(w http.ResponseWriter, r *http.Request, namespace string, 
 	if options.ResourceVersion == "0" { // any version will do, but the hub would ignore the limit
 		options.ResourceVersion, options.ResourceVersionMatch = "", ""
 	}
-	page, err := s.page(r.Context(), namespace, options)
+	defer s.useReasons(r.Context(), w)()
+	out := &list{to: w, form: f, now: time.Now()}
+	page, items, err := s.page(r.Context(), namespace, &options, out)
 	if err != nil {
 		return err
 	}
-	defer s.useReasons(r.Context(), w)()
-	out := &list{to: w, form: f, now: time.Now()}
 	meta := metav1.ListMeta{ResourceVersion: page.ResourceVersion}
 	if o.Limit > 0 {
 		meta.Continue = page.Continue
@@ -41,44 +43,57 @@ func (s *Server) List(w http.ResponseWriter, r *http.Request, namespace string, 
 		return err
 	}
 	for {
-		if err := s.add(out, page); err != nil {
+		if err := out.add(items); err != nil {
 			return err
 		}
 		if o.Limit > 0 || page.Continue == "" {
 			return out.end()
 		}
 		options.Continue, options.ResourceVersion, options.ResourceVersionMatch = page.Continue, "", ""
-		if page, err = s.page(r.Context(), namespace, options); err != nil {
+		if page, items, err = s.page(r.Context(), namespace, &options, out); err != nil {
 			return fmt.Errorf("the list breaks off: %w", err)
 		}
 	}
 }
 
-func (s *Server) page(ctx context.Context, namespace string, options metav1.ListOptions) (*batchv1.JobList, error) {
+// page reads a page, of fewer Jobs if it's too large, and makes items for the response of it. Of
+// the page itself, nothing is held while the client reads.
+func (s *Server) page(ctx context.Context, namespace string, options *metav1.ListOptions, out *list) (metav1.ListMeta, []byte, error) {
+	release, err := s.turns.take(ctx, namespace)
+	if err != nil {
+		return metav1.ListMeta{}, nil, err
+	}
+	defer release()
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	page, err := s.hub.Jobs(namespace).List(ctx, options)
+	page, err := pages.Read(ctx, options, isTooLarge, s.hub.Jobs(namespace).List)
 	if err != nil {
-		return nil, fromHub(err)
+		return metav1.ListMeta{}, nil, fromHub(err)
 	}
-	return page, nil
+	items, err := s.items(out, page.Items)
+	return page.ListMeta, items, err
 }
 
-func (s *Server) add(out *list, page *batchv1.JobList) error {
-	for i := range page.Items {
-		if !mirror.Managed(&page.Items[i]) {
+func isTooLarge(err error) bool { return errors.Is(err, errTooLarge) }
+
+// items are those Jobs that are Jobferry's, with commas between them.
+func (s *Server) items(out *list, jobs []batchv1.Job) ([]byte, error) {
+	var items []byte
+	for i := range jobs {
+		if !mirror.Managed(&jobs[i]) {
 			continue
 		}
-		seen := s.view(&page.Items[i])
-		content, err := out.item(&seen, out.now)
+		seen := s.view(&jobs[i])
+		item, err := out.item(&seen, out.now)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := out.add(content); err != nil {
-			return err
+		if len(items) > 0 {
+			items = append(items, ',')
 		}
+		items = append(items, item...)
 	}
-	return nil
+	return items, nil
 }
 
 // list writes a list or a table piece by piece.
@@ -87,7 +102,7 @@ type list struct {
 
 	to    http.ResponseWriter
 	now   time.Time
-	items int
+	begun bool // an item was written
 }
 
 func (l *list) begin(meta metav1.ListMeta) error {
@@ -107,11 +122,18 @@ func (l *list) begin(meta metav1.ListMeta) error {
 	return err
 }
 
-func (l *list) add(content []byte) error {
-	if l.items++; l.items > 1 {
-		content = append([]byte{','}, content...)
+// add writes items.
+func (l *list) add(items []byte) error {
+	if len(items) == 0 {
+		return nil
 	}
-	_, err := l.to.Write(content)
+	if l.begun {
+		if _, err := l.to.Write([]byte{','}); err != nil {
+			return err
+		}
+	}
+	l.begun = true
+	_, err := l.to.Write(items)
 	return err
 }
 

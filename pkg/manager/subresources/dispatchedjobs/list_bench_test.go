@@ -22,7 +22,7 @@ func BenchmarkTable(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		out := &list{to: httptest.NewRecorder(), form: form{table: true}}
-		if err := s.add(out, page); err != nil {
+		if _, err := s.items(out, page.Items); err != nil {
 			b.Fatal(err)
 		}
 	}

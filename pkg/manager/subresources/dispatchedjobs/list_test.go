@@ -46,7 +46,7 @@ func readList(t *testing.T, s *Server, query string) jobList {
 // A list without a limit is made of pages, and is one all the same.
 func TestAListWithoutALimit(t *testing.T) {
 	s, hub := newServer()
-	asked := pages(hub, []batchv1.Job{*job("a", "1"), *job("plain", "2", plain)}, nil, []batchv1.Job{*job("b", "3")})
+	asked := inPages(hub, []batchv1.Job{*job("a", "1"), *job("plain", "2", plain)}, nil, []batchv1.Job{*job("b", "3")})
 	l := readList(t, s, "resourceVersion=0&resourceVersionMatch=NotOlderThan")
 	if l.names() != "a b" || l.Continue != "" || l.ResourceVersion != "50" || l.Items[0].Kind != "DispatchedJob" {
 		t.Errorf("%+v", l)
@@ -61,7 +61,7 @@ func TestAListWithoutALimit(t *testing.T) {
 // A page is one of the hub's, even if nothing in it is Jobferry's.
 func TestAPage(t *testing.T) {
 	s, hub := newServer()
-	asked := pages(hub, []batchv1.Job{*job("plain", "2", plain)}, nil)
+	asked := inPages(hub, []batchv1.Job{*job("plain", "2", plain)}, nil)
 	l := readList(t, s, "limit=1&continue=here&labelSelector=a%3Db&resourceVersion=7&resourceVersionMatch=Exact")
 	if l.names() != "" || l.Items == nil || l.Continue != "page 1" {
 		t.Errorf("%+v", l)
@@ -73,7 +73,7 @@ func TestAPage(t *testing.T) {
 
 func TestATable(t *testing.T) {
 	s, hub := newServer()
-	pages(hub, []batchv1.Job{*job("a", "1"), *job("b", "3", complete)})
+	inPages(hub, []batchv1.Job{*job("a", "1"), *job("b", "3", complete)})
 	s.reasons.apply("ADDED", event("a", "Pending", "0/2 clusters", 1))
 	w := httptest.NewRecorder()
 	if err := s.List(w, get("", asTable), "team", options(t, "")); err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/jobview"
+	"github.com/jobferry/jobferry/pkg/util/pages"
 	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
@@ -151,7 +152,7 @@ func (r *Reasons) list(ctx context.Context) (version string, err error) {
 	options := metav1.ListOptions{FieldSelector: selector, Limit: pageSize}
 	l := listing{}
 	for {
-		page, err := r.page(ctx, options)
+		page, err := r.page(ctx, &options)
 		if err != nil {
 			return "", err
 		}
@@ -163,10 +164,10 @@ func (r *Reasons) list(ctx context.Context) (version string, err error) {
 	}
 }
 
-func (r *Reasons) page(ctx context.Context, options metav1.ListOptions) (*corev1.EventList, error) {
+func (r *Reasons) page(ctx context.Context, options *metav1.ListOptions) (*corev1.EventList, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	return r.events.Events("").List(ctx, options)
+	return pages.Read(ctx, options, isTooLarge, r.events.Events("").List)
 }
 
 // replace takes what was listed, and tells the watches what is different.
@@ -199,18 +200,17 @@ func (r *Reasons) replace(l listing) {
 
 // apply takes one event. The last one that is written is the newest.
 func (r *Reasons) apply(event watch.EventType, e *corev1.Event) {
-	s, reason, ok := jobview.Read(e)
+	s, says, ok := read(e)
 	if !ok {
 		return
 	}
-	says := said{reason, e.InvolvedObject.Name}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before, known := r.held.reasons[s]
 	switch {
 	case event == watch.Deleted && !before.same(says): // an old one has expired
 		return
-	case event == watch.Deleted || !reason.Waits():
+	case event == watch.Deleted || !says.reason.Waits():
 		r.held.remove(s)
 	default:
 		r.held.put(s, says)

@@ -25,8 +25,11 @@ import (
 var resource = schema.GroupResource{Group: "subresources.jobferry.dev", Resource: "dispatchedjobs"}
 
 const (
-	// pageSize is how many Jobs are read at a time.
+	// pageSize is how many Jobs, or events, are read at a time.
 	pageSize = 500
+	// maxReads is how many answers of the hub are held at a time, and maxReadsOfOne those for one
+	// namespace.
+	maxReads, maxReadsOfOne = 8, 2
 	// reasonsWait is how long a request waits for the reasons, which the first one has read.
 	reasonsWait = 5 * time.Second
 	// writeTimeout is for one write to a client that doesn't read.
@@ -37,13 +40,14 @@ const (
 // unless the response has begun.
 type Server struct {
 	hub     batchclient.JobsGetter
+	turns   *turns
 	reasons *Reasons
 	timeout time.Duration // of a request to the hub
 }
 
-// New returns a Server. Its Reasons must be run.
+// New returns a Server, whose hub is one of NewClient. Its Reasons must be run.
 func New(hub kubernetes.Interface, timeout time.Duration, log logr.Logger) *Server {
-	return &Server{hub: hub.BatchV1(), reasons: newReasons(hub.CoreV1(), timeout, log), timeout: timeout}
+	return &Server{hub: hub.BatchV1(), turns: newTurns(), reasons: newReasons(hub.CoreV1(), timeout, log), timeout: timeout}
 }
 
 // Run holds the reasons while anybody asks, until the context ends.
@@ -55,22 +59,32 @@ func (s *Server) Get(w http.ResponseWriter, r *http.Request, key types.Namespace
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), s.timeout)
-	defer cancel()
-	job, err := s.hub.Jobs(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{ResourceVersion: query.Get("resourceVersion")})
+	job, err := s.read(r.Context(), key.Namespace, key, query.Get("resourceVersion"))
 	if err == nil && !mirror.Managed(job) || apierrors.IsNotFound(err) {
 		return apierrors.NewNotFound(resource, key.Name)
 	}
 	if err != nil {
 		return fromHub(err)
 	}
-	defer s.useReasons(ctx, w)()
+	defer s.useReasons(r.Context(), w)()
 	seen := s.view(job)
 	object, err := f.one(&seen, time.Now(), true)
 	if err != nil {
 		return err
 	}
 	return json.NewEncoder(w).Encode(object)
+}
+
+// read reads a Job from the hub, in a turn of a namespace.
+func (s *Server) read(ctx context.Context, turnOf string, key types.NamespacedName, version string) (*batchv1.Job, error) {
+	release, err := s.turns.take(ctx, turnOf)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	return s.hub.Jobs(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{ResourceVersion: version})
 }
 
 // useReasons waits until the reasons are known, or else warns the client that they aren't.

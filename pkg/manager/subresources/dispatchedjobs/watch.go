@@ -135,9 +135,7 @@ func (w *watcher) remember(event watch.EventType, job *jobview.DispatchedJob) {
 // refresh sends Jobs once more whose reasons have changed.
 func (w *watcher) refresh(ctx context.Context, changed []change) error {
 	for _, c := range changed {
-		ctx, cancel := context.WithTimeout(ctx, w.server.timeout)
-		job, err := w.server.hub.Jobs(c.Namespace).Get(ctx, c.name, metav1.GetOptions{})
-		cancel()
+		job, err := w.server.read(ctx, w.namespace, types.NamespacedName{Namespace: c.Namespace, Name: c.name}, "")
 		if err != nil || job.UID != c.UID || !mirror.Managed(job) || !w.options.match(job) || !w.isSent(job) {
 			continue // without it, the reason is sent with the next change
 		}

@@ -71,8 +71,8 @@ func newServer(objects ...runtime.Object) (*Server, *fake.Clientset) {
 	return s, hub
 }
 
-// pages has the hub list Jobs in pages, and returns what it's asked.
-func pages(hub *fake.Clientset, of ...[]batchv1.Job) *[]metav1.ListOptions {
+// inPages has the hub list Jobs in pages, and returns what it's asked.
+func inPages(hub *fake.Clientset, of ...[]batchv1.Job) *[]metav1.ListOptions {
 	asked := &[]metav1.ListOptions{}
 	hub.PrependReactor("list", "jobs", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		page := batchv1.JobList{ListMeta: metav1.ListMeta{ResourceVersion: "50"}, Items: of[len(*asked)]}

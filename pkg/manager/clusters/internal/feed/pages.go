@@ -13,14 +13,11 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
 	"github.com/jobferry/jobferry/pkg/util/digest"
+	"github.com/jobferry/jobferry/pkg/util/pages"
 )
 
-// pageSize is how many objects are asked for at once, and pageShrinks by what that is divided when
-// the page is too large.
-const (
-	pageSize    = 500
-	pageShrinks = 8
-)
+// pageSize is how many objects are asked for at once.
+const pageSize = 500
 
 // maxNotHeld bounds the objects of a list that aren't held. They take time, but no memory, so it's
 // far above what somebody in a worker makes by mistake; those that are held have the intake's
@@ -40,11 +37,7 @@ func listAll(
 	into.clear()
 	all := &listed{intake: into, names: map[digest.Digest]struct{}{}}
 	for {
-		page, err := list(ctx, options)
-		if broken := (*link.BoundError)(nil); errors.As(err, &broken) && options.Limit > 1 {
-			options.Limit = max(options.Limit/pageShrinks, 1)
-			continue
-		}
+		page, err := pages.Read(ctx, &options, isBroken, list)
 		if err != nil {
 			return nil, err
 		}
@@ -65,6 +58,11 @@ func listAll(
 			return nil, errors.New("the answer to a list is an empty page, after which there are more")
 		}
 	}
+}
+
+func isBroken(err error) bool {
+	var broken *link.BoundError
+	return errors.As(err, &broken)
 }
 
 // listed is what has been read of a list.
