@@ -86,5 +86,6 @@
 // have the manager flood the hub.
 //
 // For each request, the server reads the hub Job, the WorkerCluster and the Secret from the API
-// server, and not from a cache. Few users read logs.
+// server, and not from a cache. Few users read logs. Of a Job, which can be large, it decodes just
+// what it needs, and a few at a time (package dispatchedjobs).
 package subresources

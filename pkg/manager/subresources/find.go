@@ -11,8 +11,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
@@ -21,7 +21,8 @@ import (
 
 // finder finds the mirrors of a hub Job.
 type finder struct {
-	hub     client.Reader
+	// readJob reads a hub Job without its spec's larger parts.
+	readJob func(context.Context, types.NamespacedName) (*batchv1.Job, error)
 	origin  v1alpha1.Origin
 	timeout time.Duration
 	links   *links
@@ -44,10 +45,8 @@ type placed struct {
 
 // find returns a hub Job and its workers, or an API status error that says why there is none.
 func (f *finder) find(ctx context.Context, req *request) (*placed, error) {
-	ctx, cancel := context.WithTimeout(ctx, f.timeout)
-	defer cancel()
-	job := &batchv1.Job{}
-	if err := f.hub.Get(ctx, req.key, job); err != nil {
+	job, err := f.readJob(ctx, req.key)
+	if err != nil {
 		return nil, fromHub(fmt.Sprintf("Job %q", req.key), err)
 	}
 	workers, err := placement(job)

@@ -69,7 +69,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		authenticate: front,
 		authorize:    newAccessReviewer(clientset.AuthorizationV1().SubjectAccessReviews()),
 		find: &finder{
-			hub: hub, origin: options.Origin, timeout: options.RequestTimeout,
+			readJob: jobs.Read, origin: options.Origin, timeout: options.RequestTimeout,
 			links: newLinks(hub, options),
 		},
 		leader: leader,

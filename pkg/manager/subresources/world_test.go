@@ -66,7 +66,7 @@ func newWorld(t *testing.T, edits ...func(*Options)) *world {
 	links := newLinks(w.hub, w.server.options)
 	w.api = httptest.NewServer(newHandler(w.server, backends{
 		authenticate: anybody{}, authorize: w,
-		find:   &finder{hub: w.hub, origin: origin, timeout: w.server.options.RequestTimeout, links: links},
+		find:   &finder{readJob: w.hub.job, origin: origin, timeout: w.server.options.RequestTimeout, links: links},
 		leader: &leader{Explainer: &explains{}, leads: closed()},
 		jobs:   w.jobs,
 	}))
@@ -172,6 +172,11 @@ func (h *hub) Get(_ context.Context, key client.ObjectKey, into client.Object, _
 		return err
 	}
 	return json.Unmarshal(content, into)
+}
+
+func (h *hub) job(ctx context.Context, key types.NamespacedName) (*batchv1.Job, error) {
+	job := &batchv1.Job{}
+	return job, h.Get(ctx, key, job)
 }
 
 func (h *hub) List(context.Context, client.ObjectList, ...client.ListOption) error {

@@ -1,6 +1,8 @@
 package dispatchedjobs
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"net/http"
@@ -27,6 +29,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/jobview"
+	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // encode is an object as the hub sends it.
@@ -48,7 +51,6 @@ func serveHub(t *testing.T, answer http.HandlerFunc) *Server {
 		answer(w, r)
 	}))
 	t.Cleanup(hub.Close)
-	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
 	client, err := NewClient(&rest.Config{Host: hub.URL, QPS: -1})
 	if err != nil {
 		t.Fatal(err)
@@ -63,12 +65,13 @@ func full(name string) *batchv1.Job {
 	return job(name, "7", func(j *batchv1.Job) {
 		j.Labels = map[string]string{"app": "train", "empty": ""}
 		j.Annotations = map[string]string{
-			v1alpha1.AnnotationMovedFrom: "east", v1alpha1.AnnotationClusterSelector: "gpu=true", "note": strings.Repeat("n", 100_000),
+			v1alpha1.AnnotationMovedFrom: "east", v1alpha1.AnnotationCluster: "west", v1alpha1.AnnotationClusterSelector: "gpu=true", "note": strings.Repeat("n", 100_000),
 		}
 		j.Generation, j.CreationTimestamp, j.DeletionTimestamp = 300, metav1.Unix(1e9, 0), ptr.To(metav1.Unix(2e9, 0))
 		j.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: strings.Repeat("m", 100_000)}}
 		j.Finalizers = []string{"a/b"}
 		j.Spec.Parallelism, j.Spec.Completions, j.Spec.Suspend = ptr.To[int32](3), ptr.To[int32](1000), ptr.To(true)
+		j.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
 		j.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Args: []string{strings.Repeat("x", 1_200_000)}}}
 		j.Status = batchv1.JobStatus{
 			Active: 2, Ready: ptr.To[int32](1), Succeeded: 200, Failed: 4, StartTime: ptr.To(metav1.Unix(1e9, 0)),
@@ -81,14 +84,14 @@ func full(name string) *batchv1.Job {
 func TestWhatIsKept(t *testing.T) {
 	j := full("a")
 	s := serveHub(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(encode(t, j)) })
-	got, err := s.read(t.Context(), "team", types.NamespacedName{Namespace: "team", Name: "a"}, "")
+	got, err := s.Read(t.Context(), types.NamespacedName{Namespace: "team", Name: "a"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(jobview.Of(j, jobview.Reason{}), jobview.Of(got, jobview.Reason{})); diff != "" {
 		t.Error(diff)
 	}
-	if size := got.Size(); size > 1000 || *got.Spec.ManagedBy != *j.Spec.ManagedBy {
+	if size := got.Size(); size > 1000 || !mirror.Managed(got) || *got.Spec.CompletionMode != *j.Spec.CompletionMode {
 		t.Errorf("%d bytes are kept: %+v", size, got)
 	}
 }
@@ -273,6 +276,24 @@ func TestManyListsOfLargeJobs(t *testing.T) {
 	if len(s.turns.of) != 0 || len(s.turns.all) != 0 {
 		t.Errorf("turns are left: %v", s.turns.of)
 	}
+}
+
+// FuzzSlim: of whatever is an object, an object is left, and no more than there was.
+func FuzzSlim(f *testing.F) {
+	f.Add(encode(f, full("a")))
+	f.Add(encode(f, &batchv1.JobList{Items: []batchv1.Job{*full("a"), *full("b")}}))
+	f.Add(encode(f, &corev1.EventList{Items: []corev1.Event{*event("a", "Pending", "waits", 1)}}))
+	f.Add(encode(f, &metav1.Status{Message: "no"}))
+	f.Fuzz(func(t *testing.T, answer []byte) {
+		_, err := apiruntime.Decode(scheme.Codecs.UniversalDeserializer(), answer)
+		slim, slimErr := (&slimmer{from: bufio.NewReader(bytes.NewReader(answer))}).object(toTheEnd)
+		if slimErr != nil {
+			return
+		}
+		if _, slimErr := apiruntime.Decode(scheme.Codecs.UniversalDeserializer(), slim); err == nil && slimErr != nil || len(slim) > 2*len(answer) {
+			t.Errorf("%d bytes of %d, %v", len(slim), len(answer), slimErr)
+		}
+	})
 }
 
 // heap is how much memory is in use.

@@ -75,6 +75,11 @@ func (s *Server) Get(w http.ResponseWriter, r *http.Request, key types.Namespace
 	return json.NewEncoder(w).Encode(object)
 }
 
+// Read reads of a Job what users see of it, and what says where it is.
+func (s *Server) Read(ctx context.Context, key types.NamespacedName) (*batchv1.Job, error) {
+	return s.read(ctx, key.Namespace, key, "")
+}
+
 // read reads a Job from the hub, in a turn of a namespace.
 func (s *Server) read(ctx context.Context, turnOf string, key types.NamespacedName, version string) (*batchv1.Job, error) {
 	release, err := s.turns.take(ctx, turnOf)

@@ -42,15 +42,15 @@ type part struct {
 	keeps func(key string) bool
 }
 
-// kinds has what package jobview reads of Jobs and events, by the field numbers of the API.
+// kinds has what packages jobview and shards read of Jobs and events, by the API's field numbers.
 var kinds = func() map[string]part {
 	listOf := func(item part) part { return part{fields: map[uint64]part{1: {}, 2: item}} }
 	job := part{fields: map[uint64]part{
 		1: {fields: map[uint64]part{ // name, namespace, uid, resourceVersion, generation, both times, labels, annotations
 			1: {}, 3: {}, 5: {}, 6: {}, 7: {}, 8: {}, 9: {}, 11: {most: maxLabelBytes}, 12: {keeps: isRead},
 		}},
-		2: {fields: map[uint64]part{1: {}, 2: {}, 10: {}, 15: {}}}, // parallelism, completions, suspend, managedBy
-		3: {},                                                      // status
+		2: {fields: map[uint64]part{1: {}, 2: {}, 9: {}, 10: {}, 15: {}}}, // parallelism, completions, completionMode, suspend, managedBy
+		3: {},                                                             // status
 	}}
 	event := part{fields: map[uint64]part{
 		1: {fields: map[uint64]part{1: {}, 3: {}, 5: {}, 6: {}, 8: {}}}, // name, namespace, uid, resourceVersion, creationTimestamp
