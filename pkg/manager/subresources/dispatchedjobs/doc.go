@@ -14,12 +14,27 @@
 // list can be empty and still have a next one. It reads and sends a list without a limit page by
 // page, so the manager doesn't hold the whole list.
 //
+// # What a Job costs
+//
+// Users may read Jobs of a megabyte, as often as they like. A row needs some hundred bytes of each.
+// The hub can't be asked for these alone: its own tables and metadata lack spec.managedBy and most
+// of the status. So NewClient's transport leaves the rest out of an answer before it's in memory
+// (slim): it reads protobuf field by field, and keeps those that package jobview reads. It bounds
+// what it keeps of an answer. A page that exceeds the bound is read again with fewer Jobs. A few
+// answers are held at a time, and fewer for one namespace (turns): who asks for more waits for
+// himself, and holds nothing but his rows while his client reads. A watch holds one event or two.
+//
+// The manager holds the Jobs of its leader's cache, too. But a standby has no such cache, a list
+// from one could be older than what its user has just created, and a cache has no versions from
+// which a list is continued or a watch begun.
+//
 // # Reasons
 //
 // Only events say why a Job waits. Package jobview decides by the newest one. Reading the events
 // for each request would cost the hub far more than the Jobs do, so Reasons watches them as long as
 // anybody asks. It holds only reasons for which a Job can wait. A namespace gets at most a quarter
-// of the free places, because a tenant can write events, too.
+// of the free places, because a tenant can write events, too. Of their texts it holds as much as
+// users are shown.
 //
 // # A reason without a change of its Job
 //
