@@ -40,6 +40,13 @@
 // Pods on the hub would keep what they have mounted, too. References in imagePullSecrets count as
 // optional, as they do for the kubelet.
 //
+// # How much is carried
+//
+// At most MaxReferences objects are carried along with one Job, and the Jobs of a namespace have a
+// share of the references that are remembered. The mirror of a Job with more stays suspended, and
+// an event says so. The manager looks again from time to time, as for what is missing. API servers
+// don't check the names in all kinds of references: what no object can be called isn't asked for.
+//
 // # Trade-offs
 //
 // The manager compares contents, not hashes or versions. So it repairs an edited copy when its

@@ -6,8 +6,10 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
@@ -46,12 +48,21 @@ func New(kind Kind) Object {
 	}
 }
 
+// MaxReferences is how many objects are carried along with one Job. Each costs some requests, and
+// memory for as long as the Job is there.
+const MaxReferences = 256
+
 // Ref is a Pod template's reference to an object of its namespace.
 type Ref struct {
 	Kind Kind
 	Name string
 	// Optional: Pods start without it.
 	Optional bool
+}
+
+// IsPossible reports whether an object can have the name: API servers don't check all references.
+func (r Ref) IsPossible() bool {
+	return len(r.Name) <= utilvalidation.DNS1123SubdomainMaxLength && len(validation.NameIsDNSSubdomain(r.Name, false)) == 0
 }
 
 // String is what Kubernetes calls the object in its messages.
@@ -81,23 +92,32 @@ func Kinds(template *corev1.PodTemplateSpec, allowed []Kind) []Kind {
 }
 
 // refSet collects references; an object that is referred to twice is optional only if it is so both
-// times.
-type refSet map[Ref]bool // by kind and name; the value is Optional
+// times. Of a kind, it has at most one more than MaxReferences.
+type refSet struct {
+	refs map[Ref]bool // by kind and name; the value is Optional
+	of   map[Kind]int
+}
+
+func newRefSet() refSet { return refSet{map[Ref]bool{}, map[Kind]int{}} }
 
 func (s refSet) add(kind Kind, name string, optional bool) {
-	if name == "" {
+	key := Ref{Kind: kind, Name: name}
+	before, known := s.refs[key]
+	if name == "" || !known && s.of[kind] > MaxReferences {
 		return
 	}
-	key := Ref{Kind: kind, Name: name}
-	before, known := s[key]
-	s[key] = optional && (before || !known)
+	if !known {
+		s.of[kind]++
+	}
+	s.refs[key] = optional && (before || !known)
 }
 
 func (s refSet) sorted() []Ref {
-	refs := make([]Ref, 0, len(s))
-	for ref, optional := range s {
-		ref.Optional = optional
-		refs = append(refs, ref)
+	refs := make([]Ref, 0, len(s.refs))
+	for ref, optional := range s.refs {
+		if ref.Optional = optional; !optional || ref.IsPossible() {
+			refs = append(refs, ref)
+		}
 	}
 	slices.SortFunc(refs, func(a, b Ref) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))

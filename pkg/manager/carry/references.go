@@ -11,9 +11,10 @@ import (
 const defaultServiceAccount = "default"
 
 // References returns what the Pods of a template need of the kinds that can be carried, each object
-// once, sorted by kind and name.
+// once, sorted by kind and name. Of a kind with more than MaxReferences, it returns one more than
+// that.
 func References(template *corev1.PodTemplateSpec) []Ref {
-	spec, refs := template.Spec, refSet{}
+	spec, refs := template.Spec, newRefSet()
 	if spec.ServiceAccountName != defaultServiceAccount {
 		refs.add(ServiceAccount, spec.ServiceAccountName, false)
 	}
@@ -25,7 +26,7 @@ func References(template *corev1.PodTemplateSpec) []Ref {
 
 // PullSecrets returns a ServiceAccount's imagePullSecrets.
 func PullSecrets(account *corev1.ServiceAccount) []Ref {
-	refs := refSet{}
+	refs := newRefSet()
 	refs.addPullSecrets(account.ImagePullSecrets)
 	return refs.sorted()
 }

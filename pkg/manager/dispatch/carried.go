@@ -16,7 +16,7 @@ func carryObjects(s *Snapshot, w *Worker) Plan {
 	refused := s.PassedOver[w.Name]
 	switch {
 	case w.Carry.Current:
-		return Plan{Reports: w.carryReports()}
+		return Plan{Reports: w.carryReports(), After: w.Carry.After}
 	case refused == "":
 		return Plan{Actions: []Action{CarryObjects{At{w.Name, w.Mirror}, w.Carry.Kinds}}}
 	case s.isResuming(w):

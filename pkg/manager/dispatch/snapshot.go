@@ -180,6 +180,8 @@ type Carry struct {
 	Kinds []carry.Kind
 	// Current: everything has been carried, and no source has changed since.
 	Current bool
+	// After is in what time a change of a source is looked at; zero: none has changed.
+	After time.Duration
 	// Blocked says what keeps the Job's Pods from starting.
 	Blocked []string
 	// Notes are worth an event.

@@ -13,6 +13,9 @@ import (
 
 // carryObjects copies what the Job refers to into its worker.
 func (r *Reconciler) carryObjects(ctx context.Context, t *turn, w worker, a dispatch.CarryObjects) (result, error) {
+	if t.Part == nil { // it may have moved here
+		r.copier.Tracker.LeaveOthers(copier.Place{NamespacedName: t.Key, Worker: w.Name()})
+	}
 	writes, err := r.copier.Carry(ctx, t.Job, a.Mirror, a.Kinds, w, r.clock.Now())
 	for _, write := range writes {
 		carriedTotal.WithLabelValues(w.Name(), string(write.Kind), string(write.Operation)).Inc()

@@ -40,7 +40,7 @@ type gatherer struct {
 	}
 	namespaces *hubNamespaces
 	admission  func(context.Context, *batchv1.Job) dispatch.Admission
-	carried    func(job types.NamespacedName, mirror types.UID) (copied copier.Copied, current bool)
+	carried    func(at copier.Place, mirror types.UID) (copied copier.Copied, current bool)
 	inFlight   func() int
 	origin     v1alpha1.Origin
 	timing     dispatch.Timing
@@ -246,10 +246,13 @@ func (g *gatherer) carry(s *dispatch.Snapshot, w *dispatch.Worker, view clusters
 	if len(kinds) == 0 || w.Mirror == nil {
 		return dispatch.Carry{Kinds: kinds}
 	}
-	record, current := g.carried(s.Key, w.Mirror.UID)
+	copied, current := g.carried(copier.Place{NamespacedName: s.Key, Worker: w.Name}, w.Mirror.UID)
 	// What blocks may be gone from the worker, which isn't watched.
-	stale := len(record.Blocked) > 0 && s.Now.Sub(record.At) >= g.timing.Recheck
-	return dispatch.Carry{Kinds: kinds, Current: current && !stale, Blocked: record.Blocked, Notes: record.Notes}
+	stale := len(copied.Blocked) > 0 && s.Now.Sub(copied.At) >= g.timing.Recheck
+	return dispatch.Carry{
+		Kinds: kinds, Current: current && !stale && slices.Equal(copied.Kinds, kinds),
+		After: max(0, copied.Due.Sub(s.Now)), Blocked: copied.Blocked, Notes: copied.Notes,
+	}
 }
 
 // divided reads the shards of the Job, and the worker of each.

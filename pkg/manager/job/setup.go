@@ -74,8 +74,8 @@ func (r *Reconciler) connect(workers workers, queues queues, q queue.Queue) *tri
 		line: r.line,
 		hub:  r.cache, whole: newWholeJobs(r.live), namespaces: r.hubNamespaces, workers: views{workers}, admission: queues.Admission, origin: r.options.Origin,
 		timing: r.options.Timing, passOver: r.options.PassOver,
-		carried: func(job types.NamespacedName, mirror types.UID) (copier.Copied, bool) {
-			return r.copier.Tracker.Get(job, mirror)
+		carried: func(at copier.Place, mirror types.UID) (copier.Copied, bool) {
+			return r.copier.Tracker.Get(at, mirror)
 		},
 		inFlight: func() int { return int(r.inFlight.Load()) },
 	}
@@ -126,10 +126,10 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, registered *clusters.Reg
 
 // setupCarry adds the watch of what Jobs refer to, which lists nothing until there is such a Job.
 func (r *Reconciler) setupCarry(mgr ctrl.Manager, t *triggers) error {
-	tracker := copier.NewTracker()
+	tracker := copier.NewTracker(r.clock)
 	watch, err := copier.NewWatch(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
-	}, tracker, t.Enqueue)
+	}, tracker, t.enqueueIn)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -35,13 +36,16 @@ const (
 )
 
 // Enqueue has Jobs reconciled.
-func (t *triggers) Enqueue(keys ...types.NamespacedName) {
+func (t *triggers) Enqueue(keys ...types.NamespacedName) { t.enqueueIn(0, keys...) }
+
+// enqueueIn has Jobs reconciled after some time.
+func (t *triggers) enqueueIn(after time.Duration, keys ...types.NamespacedName) {
 	priority := 0
 	if !t.startup.over() {
 		priority = startPriority
 	}
 	for _, key := range keys {
-		t.queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, ctrl.Request{NamespacedName: key})
+		t.queue.AddWithOpts(priorityqueue.AddOpts{After: after, Priority: &priority}, ctrl.Request{NamespacedName: key})
 	}
 }
 

@@ -106,7 +106,7 @@ func (w *world) start() {
 		}
 	}
 	w.copier = &copier.Copier{
-		Hub: hub, Origin: options.Origin, Registers: w.isRegistration, Tracker: copier.NewTracker(), Watch: watchesNothing{},
+		Hub: hub, Origin: options.Origin, Registers: w.isRegistration, Tracker: copier.NewTracker(w.clock), Watch: watchesNothing{},
 	}
 	for _, v := range w.registered() {
 		v.connect()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -17,10 +18,14 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 // maxTries bounds the attempts for one object that another writer changes at the same time.
 const maxTries = 5
+
+// maxName bounds a name in a message that no object can have.
+const maxName = 80
 
 // errContended: another writer keeps changing the object.
 var errContended = errors.New("it keeps being changed, or is being deleted")
@@ -46,6 +51,7 @@ type Copier struct {
 
 // Worker is what a Copier needs of a worker cluster.
 type Worker interface {
+	Name() string
 	// Client reads and writes there.
 	Client() client.Client
 	// Mirror gets a mirror from the cache.
@@ -69,14 +75,20 @@ func (e *WorkerError) Error() string { return e.Ref.String() + ": " + e.Err.Erro
 func (e *WorkerError) Unwrap() error { return e.Err }
 
 // Carry copies all that a hub Job refers to, of some kinds, into the worker of its mirror, and
-// records it. It returns its writes, also if it fails in the end; a further call continues.
+// records it. Of what it did for this mirror before, it looks at what has changed or was missing;
+// if that is nothing, at all. It returns its writes, also if it fails in the end; a further call
+// continues.
 func (c *Copier) Carry(ctx context.Context, hub, m *batchv1.Job, kinds []carry.Kind, worker Worker, now time.Time) ([]Write, error) {
 	r := &run{
-		Copier: c, worker: worker.Client(), job: types.NamespacedName{Namespace: hub.Namespace, Name: hub.Name},
-		rules:  carry.Rules{Origin: c.Origin, Mirror: m, Registers: c.Registers, Finished: finishedIn(worker, m.Namespace)},
-		copied: Copied{Mirror: m.UID, Seen: map[Source]string{}, At: now},
+		Copier: c, worker: worker.Client(), place: Place{client.ObjectKeyFromObject(hub), worker.Name()},
+		rules: carry.Rules{Origin: c.Origin, Mirror: m, Registers: c.Registers, Finished: finishedIn(worker, m.Namespace)},
 	}
-	queue := carry.Select(carry.References(&hub.Spec.Template), kinds)
+	r.copied = Copied{Mirror: m.UID, Kinds: kinds, Seen: map[Source]string{}, said: map[Source]remark{}, At: now}
+	all := carry.Select(carry.References(&hub.Spec.Template), kinds)
+	queue := r.changed(all)
+	if !r.admit(queue, len(all)) {
+		return nil, nil
+	}
 	for len(queue) > 0 {
 		ref := queue[0]
 		queue = queue[1:]
@@ -85,10 +97,14 @@ func (c *Copier) Carry(ctx context.Context, hub, m *batchv1.Job, kinds []carry.K
 			return r.writes, err
 		}
 		if account, ok := source.(*corev1.ServiceAccount); ok {
-			queue = append(queue, r.unseen(carry.Select(carry.PullSecrets(account), kinds), queue)...)
+			more := r.unseen(carry.Select(carry.PullSecrets(account), kinds), queue)
+			if !r.admit(more, len(r.copied.Seen)+len(queue)+len(more)) {
+				return r.writes, nil
+			}
+			queue = append(queue, more...)
 		}
 	}
-	c.Tracker.Record(r.job, r.copied)
+	r.record()
 	return r.writes, nil
 }
 
@@ -105,10 +121,80 @@ func finishedIn(worker Worker, namespace string) func(metav1.OwnerReference) boo
 type run struct {
 	*Copier
 	worker client.Client
-	job    types.NamespacedName
+	place  Place
 	rules  carry.Rules
 	copied Copied
 	writes []Write
+}
+
+// changed returns those of all references that are to be looked at, and takes over what was said of
+// the others. They are all if a ServiceAccount has changed, as it may name other imagePullSecrets.
+func (r *run) changed(all []carry.Ref) []carry.Ref {
+	before, _ := r.Tracker.Get(r.place, r.copied.Mirror)
+	if !slices.Equal(before.Kinds, r.copied.Kinds) {
+		return all
+	}
+	var changed []carry.Ref
+	for source, version := range before.Seen {
+		said, has := before.said[source]
+		if said.blocked != "" || newer(r.Tracker.version(source), version) {
+			changed = append(changed, carry.Ref{Kind: source.Kind, Name: source.Name, Optional: true})
+			continue
+		}
+		r.copied.Seen[source] = version
+		if has {
+			r.copied.said[source] = said
+		}
+	}
+	if len(changed) == 0 || slices.ContainsFunc(changed, func(ref carry.Ref) bool { return ref.Kind == carry.ServiceAccount }) {
+		clear(r.copied.Seen)
+		clear(r.copied.said)
+		return all
+	}
+	queue := r.unseen(slices.Clone(all), nil)
+	return append(queue, r.unseen(changed, queue)...) // the others are a ServiceAccount's
+}
+
+// admit tracks references before they are read, unless they can't all be carried along. Then
+// nothing more is, and the Job says so.
+func (r *run) admit(refs []carry.Ref, all int) bool {
+	blocked := ""
+	sources := make([]Source, 0, len(refs))
+	for _, ref := range refs {
+		if !ref.IsPossible() {
+			blocked = text.Clean(ref.String(), maxName) + " not found: no object can have that name"
+		}
+		sources = append(sources, r.sourceOf(ref))
+	}
+	switch {
+	case all > carry.MaxReferences:
+		blocked = fmt.Sprintf("it refers to more than %d objects that are to be carried along: refer to fewer", carry.MaxReferences)
+	case blocked == "" && !r.Tracker.Track(r.place, sources...):
+		blocked = fmt.Sprintf("the Jobs of namespace %s refer to so many objects that no more are carried along until some of these Jobs are gone", r.place.Namespace)
+	}
+	if blocked == "" {
+		return true
+	}
+	r.copied.Blocked = []string{blocked}
+	maps.DeleteFunc(r.copied.Seen, func(s Source, _ string) bool { return s.Kind != carry.ServiceAccount }) // it may name fewer
+	clear(r.copied.said)
+	r.Tracker.Record(r.place, r.copied)
+	return false
+}
+
+// record says of all sources together what was said of each.
+func (r *run) record() {
+	for _, said := range r.copied.said {
+		if said.blocked != "" {
+			r.copied.Blocked = append(r.copied.Blocked, said.blocked)
+		}
+		if said.note != "" {
+			r.copied.Notes = append(r.copied.Notes, said.note)
+		}
+	}
+	slices.Sort(r.copied.Blocked)
+	slices.Sort(r.copied.Notes)
+	r.Tracker.Record(r.place, r.copied)
 }
 
 // unseen returns the references that are neither done nor in the queue.
@@ -120,7 +206,7 @@ func (r *run) unseen(refs, queue []carry.Ref) []carry.Ref {
 }
 
 func (r *run) sourceOf(ref carry.Ref) Source {
-	return Source{ref.Kind, types.NamespacedName{Namespace: r.job.Namespace, Name: ref.Name}}
+	return Source{ref.Kind, types.NamespacedName{Namespace: r.place.Namespace, Name: ref.Name}}
 }
 
 // copyRef brings one object up to date, and returns its source; nil: there is none.
@@ -156,18 +242,15 @@ func (r *run) note(ref carry.Ref, decision carry.Decision) {
 	if decision.Do != carry.Leave {
 		r.writes = append(r.writes, Write{ref.Kind, decision.Do})
 	}
-	if decision.Blocked != "" {
-		r.copied.Blocked = append(r.copied.Blocked, decision.Blocked)
-	}
-	if decision.Note != "" {
-		r.copied.Notes = append(r.copied.Notes, decision.Note)
+	if decision.Blocked != "" || decision.Note != "" {
+		r.copied.said[r.sourceOf(ref)] = remark{decision.Blocked, decision.Note}
 	}
 }
 
 // gather reads the object in the worker, and then its source.
 func (r *run) gather(ctx context.Context, ref carry.Ref) (carry.Snapshot, error) {
-	snapshot, source := carry.Snapshot{Ref: ref, Namespace: r.job.Namespace}, r.sourceOf(ref)
-	known := r.Tracker.Track(r.job, source)
+	snapshot, source := carry.Snapshot{Ref: ref, Namespace: r.place.Namespace}, r.sourceOf(ref)
+	known := r.Tracker.version(source)
 	var err error
 	if snapshot.Existing, err = get(ctx, r.worker, source); err != nil {
 		return snapshot, &WorkerError{ref, err}

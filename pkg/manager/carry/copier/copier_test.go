@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -42,6 +43,7 @@ type world struct {
 	hub     client.Client
 	worker  client.Client
 	watched *kinds
+	clock   *clocktesting.FakePassiveClock
 	job     *batchv1.Job
 	mirror  *batchv1.Job
 	mirrors map[string]*batchv1.Job // in the worker's cache, by name
@@ -52,6 +54,8 @@ type workerCluster struct {
 	mirrors map[string]*batchv1.Job
 }
 
+func (w workerCluster) Name() string { return "w1" }
+
 func (w workerCluster) Client() client.Client { return w.client }
 
 func (w workerCluster) Mirror(key types.NamespacedName) (*batchv1.Job, bool) {
@@ -60,11 +64,11 @@ func (w workerCluster) Mirror(key types.NamespacedName) (*batchv1.Job, bool) {
 }
 
 func newWorld(t *testing.T, hubRules, workerRules interceptor.Funcs) *world {
-	w := &world{t: t, watched: &kinds{}}
+	w := &world{t: t, watched: &kinds{}, clock: clocktesting.NewFakePassiveClock(noon)}
 	w.hub = fake.NewClientBuilder().WithInterceptorFuncs(hubRules).Build()
 	w.worker = fake.NewClientBuilder().WithInterceptorFuncs(workerRules).Build()
 	w.Copier = &Copier{
-		Hub: w.hub, Origin: "hub-1", Tracker: NewTracker(), Watch: w.watched,
+		Hub: w.hub, Origin: "hub-1", Tracker: NewTracker(w.clock), Watch: w.watched,
 		Registers: func(*corev1.Secret) bool { return false },
 	}
 	w.job = &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "train"}}
@@ -132,7 +136,7 @@ func TestCarry(t *testing.T) {
 	if w.value() != "a" {
 		t.Errorf("carried %q", w.value())
 	}
-	copied, current := w.Tracker.Get(train, "mirror-1")
+	copied, current := w.Tracker.Get(in(train), "mirror-1")
 	if !current || len(copied.Seen) != 3 || len(copied.Blocked)+len(copied.Notes) > 0 || !copied.At.Equal(noon) {
 		t.Errorf("copied %+v, current %t", copied, current)
 	}
@@ -145,7 +149,8 @@ func TestCarry(t *testing.T) {
 	if err := w.hub.Update(t.Context(), changed); err != nil {
 		t.Fatal(err)
 	}
-	if woken := w.Tracker.SourceChanged(sourceOf("x"), changed.ResourceVersion); !slices.Contains(woken, train) {
+	woken := w.Tracker.SourceChanged(sourceOf("x"), changed.ResourceVersion)
+	if after, ok := woken[train]; !ok || after > 0 {
 		t.Errorf("woke %v", woken)
 	}
 	w.wants("Update Secret")
@@ -161,14 +166,14 @@ func TestCarryWhatIsMissing(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{}, interceptor.Funcs{})
 	w.create(w.worker, &corev1.ServiceAccount{ObjectMeta: named("robot")})
 	w.wants("")
-	copied, current := w.Tracker.Get(train, "mirror-1")
+	copied, current := w.Tracker.Get(in(train), "mirror-1")
 	if !current || len(copied.Blocked) != 1 || !strings.Contains(copied.Blocked[0], `secret "x" not found`) {
 		t.Errorf("copied %+v, current %t", copied, current)
 	}
 	late := newSecret("x", "a")
 	w.create(w.hub, late)
 	w.Tracker.SourceChanged(sourceOf("x"), late.ResourceVersion)
-	if _, current := w.Tracker.Get(train, "mirror-1"); current {
+	if _, current := w.Tracker.Get(in(train), "mirror-1"); current {
 		t.Error("a source that appears changes nothing")
 	}
 	w.wants("Create Secret")
@@ -229,7 +234,7 @@ func TestCarryIsOvertaken(t *testing.T) {
 			if reads != writes {
 				t.Errorf("%d reads of the source for %d writes", reads, writes)
 			}
-			_, entered := w.Tracker.Get(train, "mirror-1")
+			_, entered := w.Tracker.Get(in(train), "mirror-1")
 			if row.want == nil {
 				if err != nil || wrote != "Create Secret" || !entered {
 					t.Errorf("wrote %q, entered %t: %v", wrote, entered, err)
@@ -261,7 +266,7 @@ func TestCarryErrorsOfTheHub(t *testing.T) {
 	}
 	answer = apierrors.NewForbidden(secrets, "x", errors.New("RBAC"))
 	w.wants("")
-	copied, _ := w.Tracker.Get(train, "mirror-1")
+	copied, _ := w.Tracker.Get(in(train), "mirror-1")
 	if len(copied.Blocked) != 1 || !strings.Contains(copied.Blocked[0], `secret "x" can't be read on the hub`) {
 		t.Errorf("copied %+v", copied)
 	}

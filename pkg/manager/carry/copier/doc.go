@@ -16,6 +16,13 @@
 // source, and replaces the object only if it hasn't changed since. So if two updates of a copy
 // compete, the one with the older source fails and is tried again.
 //
+// # Changes
+//
+// The Tracker remembers what was said of each source. So if one of them changes, the copier looks at
+// that one alone, unless it's a ServiceAccount, which may name other imagePullSecrets. Thousands of
+// Jobs may refer to one source, and a tenant may change it all the time. So the Jobs of a namespace
+// take turns: the Tracker says when a Job is due, and until then what was copied counts as current.
+//
 // # Writes
 //
 // The copier replaces a copy by an Update with the resourceVersion that it read, because what the

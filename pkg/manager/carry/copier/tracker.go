@@ -1,12 +1,14 @@
 package copier
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/clock"
 
 	"github.com/jobferry/jobferry/pkg/util/ownwrite"
 
@@ -19,10 +21,18 @@ type Source struct {
 	types.NamespacedName
 }
 
-// Copied is what was copied for one Job.
+// Place is a Job in one of its workers.
+type Place struct {
+	types.NamespacedName
+	Worker string
+}
+
+// Copied is what was copied for a Job into one worker.
 type Copied struct {
 	// Mirror is the UID of the mirror that it was copied for.
 	Mirror types.UID
+	// Kinds are those that were copied.
+	Kinds []carry.Kind
 	// Seen is the resourceVersion of each source as it was read. Of a missing source, it's the
 	// newest known one before; empty: none.
 	Seen map[Source]string
@@ -30,100 +40,194 @@ type Copied struct {
 	Blocked []string
 	// Notes are for the user.
 	Notes []string
+	// said is what Blocked and Notes say of each source.
+	said map[Source]remark
 	// At is the time of the copying.
 	At time.Time
+	// Due is when what has changed since is to be copied; zero: nothing has. The tracker sets it.
+	Due time.Time
 }
+
+type remark struct{ blocked, note string }
 
 // Tracker records what was copied for which Job, and which of the sources have changed since.
 type Tracker struct {
+	clock clock.PassiveClock
+
 	mu     sync.Mutex
-	copied map[types.NamespacedName]Copied
-	// sources of each Job, and the Jobs of each source.
-	sources map[types.NamespacedName]sets.Set[Source]
-	jobs    map[Source]sets.Set[types.NamespacedName]
-	// newest is the latest resourceVersion that the watch showed of a source with Jobs.
+	places map[types.NamespacedName]map[string]*placeState // by Job and worker
+	users  map[Source]sets.Set[*placeState]
+	// newest is the latest resourceVersion that the watch showed of a source with users.
 	newest map[Source]string
+	// counted is how many references count towards maxCounted.
+	counted    int
+	namespaces map[string]*namespace
+}
+
+// placeState is what is known of one place.
+type placeState struct {
+	Place
+	*namespace
+	sources sets.Set[Source]
+	// copied is what was copied last; its zero value: nothing yet.
+	copied Copied
+	// due is when changes of the sources are looked at.
+	due time.Time
 }
 
 // NewTracker returns an empty tracker.
-func NewTracker() *Tracker {
+func NewTracker(clock clock.PassiveClock) *Tracker {
 	return &Tracker{
-		copied:  map[types.NamespacedName]Copied{},
-		sources: map[types.NamespacedName]sets.Set[Source]{},
-		jobs:    map[Source]sets.Set[types.NamespacedName]{},
-		newest:  map[Source]string{},
+		clock:      clock,
+		places:     map[types.NamespacedName]map[string]*placeState{},
+		users:      map[Source]sets.Set[*placeState]{},
+		newest:     map[Source]string{},
+		namespaces: map[string]*namespace{},
 	}
 }
 
-// Track records that a Job depends on a source, and returns the source's newest known version;
-// empty: none. Call it before the source is read.
-func (t *Tracker) Track(job types.NamespacedName, source Source) (version string) {
+// Track records that a Job depends on some sources. Call it before they are read. It tracks none of
+// them, and returns false, if the Job's namespace has as many as it may.
+func (t *Tracker) Track(p Place, sources ...Source) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.sources[job] == nil {
-		t.sources[job] = sets.New[Source]()
+	at := t.open(p)
+	added := slices.DeleteFunc(slices.Clone(sources), at.sources.Has)
+	if !t.count(at, len(added)) {
+		return false
 	}
-	if t.jobs[source] == nil {
-		t.jobs[source] = sets.New[types.NamespacedName]()
+	at.sources.Insert(added...)
+	for _, source := range added {
+		if t.users[source] == nil {
+			t.users[source] = sets.New[*placeState]()
+		}
+		t.users[source].Insert(at)
 	}
-	t.sources[job].Insert(source)
-	t.jobs[source].Insert(job)
+	return true
+}
+
+// open returns what is known of a place, from now on.
+func (t *Tracker) open(p Place) *placeState {
+	workers := t.places[p.NamespacedName]
+	if workers == nil {
+		workers = map[string]*placeState{}
+		t.places[p.NamespacedName] = workers
+	}
+	at := workers[p.Worker]
+	if at == nil {
+		n := t.namespaces[p.Namespace]
+		if n == nil {
+			n = &namespace{}
+			t.namespaces[p.Namespace] = n
+		}
+		n.places++
+		at = &placeState{Place: p, namespace: n, sources: sets.New[Source]()}
+		workers[p.Worker] = at
+	}
+	return at
+}
+
+// version is the newest known one of a source that is tracked; empty: none.
+func (t *Tracker) version(source Source) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	return t.newest[source]
 }
 
-// Record records what was copied for a Job.
-func (t *Tracker) Record(job types.NamespacedName, copied Copied) {
+// Record records what was copied. The Job doesn't depend on other sources any more.
+func (t *Tracker) Record(p Place, copied Copied) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.copied[job] = copied
+	at := t.open(p)
+	at.copied = copied
+	t.untrack(at, copied.Seen)
 }
 
-// Get returns what was copied for a Job's mirror. It's current if no source has changed since.
-func (t *Tracker) Get(job types.NamespacedName, mirror types.UID) (copied Copied, current bool) {
+// Get returns what was copied for a Job's mirror. It's current if no source has changed since, or
+// if that is to be looked at later.
+func (t *Tracker) Get(p Place, mirror types.UID) (copied Copied, current bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	copied, known := t.copied[job]
-	if !known || copied.Mirror != mirror {
+	at := t.places[p.NamespacedName][p.Worker]
+	if at == nil || at.copied.At.IsZero() || at.copied.Mirror != mirror {
 		return Copied{}, false
 	}
+	copied = at.copied
 	for source, version := range copied.Seen {
 		if newer(t.newest[source], version) {
-			return copied, false
+			copied.Due = at.due
+			return copied, at.due.After(t.clock.Now())
 		}
 	}
 	return copied, true
 }
 
-// SourceChanged records a source's version from the watch, and returns the Jobs for which an older
-// one was copied, or none yet.
-func (t *Tracker) SourceChanged(source Source, version string) []types.NamespacedName {
+// SourceChanged records a source's version from the watch. It returns the Jobs for which an older
+// one was copied, or none yet, and in what time each is to be reconciled; but not those that were
+// returned for an earlier change, and still are to copy that.
+func (t *Tracker) SourceChanged(source Source, version string) map[types.NamespacedName]time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	jobs := t.jobs[source]
-	if len(jobs) == 0 {
+	users, before, now := t.users[source], t.newest[source], t.clock.Now()
+	if len(users) == 0 {
 		return nil
 	}
-	if newer(version, t.newest[source]) {
+	if newer(version, before) {
 		t.newest[source] = version
 	}
-	return slices.DeleteFunc(jobs.UnsortedList(), func(job types.NamespacedName) bool {
-		seen, known := t.copied[job].Seen[source]
-		return known && !newer(version, seen)
-	})
+	jobs := map[types.NamespacedName]time.Duration{}
+	for at := range users {
+		seen, known := at.copied.Seen[source]
+		if known && !newer(version, seen) {
+			continue
+		}
+		if !at.due.IsZero() && (!known || newer(before, seen)) {
+			continue // it has its turn since an earlier change, and isn't put off by this one
+		}
+		at.due = at.turn(now)
+		if _, sooner := jobs[at.NamespacedName]; !sooner {
+			jobs[at.NamespacedName] = max(0, at.due.Sub(now))
+		}
+	}
+	return jobs
 }
 
 // Forget removes a Job.
-func (t *Tracker) Forget(job types.NamespacedName) {
+func (t *Tracker) Forget(job types.NamespacedName) { t.LeaveOthers(Place{NamespacedName: job}) }
+
+// LeaveOthers removes a Job in all workers but one.
+func (t *Tracker) LeaveOthers(p Place) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.copied, job)
-	for source := range t.sources[job] {
-		if t.jobs[source].Delete(job); t.jobs[source].Len() == 0 {
-			delete(t.jobs, source)
+	workers := t.places[p.NamespacedName]
+	maps.DeleteFunc(workers, func(worker string, at *placeState) bool {
+		if worker == p.Worker {
+			return false
+		}
+		t.untrack(at, nil)
+		if at.places--; at.places == 0 {
+			delete(t.namespaces, p.Namespace)
+		}
+		return true
+	})
+	if len(workers) == 0 {
+		delete(t.places, p.NamespacedName)
+	}
+}
+
+// untrack removes the sources that aren't kept.
+func (t *Tracker) untrack(at *placeState, keep map[Source]string) {
+	for source := range at.sources {
+		if _, kept := keep[source]; kept {
+			continue
+		}
+		t.count(at, -1)
+		at.sources.Delete(source)
+		if t.users[source].Delete(at); t.users[source].Len() == 0 {
+			delete(t.users, source)
 			delete(t.newest, source)
 		}
 	}
-	delete(t.sources, job)
 }
 
 // newer reports whether a is the newer resourceVersion of one object. Invalid versions aren't

@@ -1,11 +1,13 @@
 package copier
 
 import (
+	"maps"
 	"slices"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 )
@@ -15,6 +17,9 @@ var (
 	test  = types.NamespacedName{Namespace: "team", Name: "test"}
 )
 
+// in is where a Job is.
+func in(job types.NamespacedName) Place { return Place{job, "w1"} }
+
 func sourceOf(name string) Source {
 	return Source{carry.Secret, types.NamespacedName{Namespace: "team", Name: name}}
 }
@@ -23,18 +28,20 @@ func sourceOf(name string) Source {
 type step func(*Tracker) []types.NamespacedName
 
 func tracked(job types.NamespacedName) step {
-	return func(t *Tracker) []types.NamespacedName { t.Track(job, sourceOf("x")); return nil }
+	return func(t *Tracker) []types.NamespacedName { t.Track(in(job), sourceOf("x")); return nil }
 }
 
 func recorded(job types.NamespacedName, version string) step {
 	return func(t *Tracker) []types.NamespacedName {
-		t.Record(job, Copied{Mirror: "mirror", Seen: map[Source]string{sourceOf("x"): version}, At: time.Now()})
+		t.Record(in(job), Copied{Mirror: "mirror", Seen: map[Source]string{sourceOf("x"): version}, At: time.Now()})
 		return nil
 	}
 }
 
 func changed(version string) step {
-	return func(t *Tracker) []types.NamespacedName { return t.SourceChanged(sourceOf("x"), version) }
+	return func(t *Tracker) []types.NamespacedName {
+		return slices.Collect(maps.Keys(t.SourceChanged(sourceOf("x"), version)))
+	}
 }
 
 func forget(job types.NamespacedName) step {
@@ -65,7 +72,7 @@ func TestTracker(t *testing.T) {
 	}
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
-			tracker := NewTracker()
+			tracker := NewTracker(clocktesting.NewFakePassiveClock(noon))
 			var enqueued []types.NamespacedName
 			for _, step := range row.steps {
 				enqueued = step(tracker)
@@ -73,10 +80,10 @@ func TestTracker(t *testing.T) {
 			if !slices.Equal(enqueued, row.enqueued) {
 				t.Errorf("woke %v, want %v", enqueued, row.enqueued)
 			}
-			if _, current := tracker.Get(train, "mirror"); current != row.current {
+			if _, current := tracker.Get(in(train), "mirror"); current != row.current {
 				t.Errorf("current: %t", current)
 			}
-			if _, current := tracker.Get(train, "next mirror"); current {
+			if _, current := tracker.Get(in(train), "next mirror"); current {
 				t.Error("current for a mirror that it wasn't carried for")
 			}
 		})
@@ -85,19 +92,18 @@ func TestTracker(t *testing.T) {
 
 // Nothing is kept of Jobs that are gone.
 func TestTrackerForgets(t *testing.T) {
-	tracker := NewTracker()
+	tracker := NewTracker(clocktesting.NewFakePassiveClock(noon))
 	for _, job := range []types.NamespacedName{train, test} {
-		tracker.Track(job, sourceOf("x"))
-		tracker.Track(job, sourceOf(job.Name))
+		tracker.Track(in(job), sourceOf("x"), sourceOf(job.Name))
 		tracker.SourceChanged(sourceOf("x"), "7")
-		tracker.Record(job, Copied{})
+		tracker.Record(in(job), Copied{Seen: map[Source]string{sourceOf("x"): "7"}})
 	}
 	tracker.Forget(train)
-	if tracker.Track(test, sourceOf("x")) != "7" {
+	if tracker.version(sourceOf("x")) != "7" {
 		t.Error("what another Job needs is forgotten")
 	}
 	tracker.Forget(test)
-	if n := len(tracker.copied) + len(tracker.sources) + len(tracker.jobs) + len(tracker.newest); n != 0 {
+	if n := len(tracker.places) + len(tracker.users) + len(tracker.newest) + len(tracker.namespaces) + tracker.counted; n != 0 {
 		t.Errorf("%d entries are left: %+v", n, tracker)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,11 +22,14 @@ import (
 type Watch struct {
 	cache   informers
 	tracker *Tracker
-	enqueue func(...types.NamespacedName)
+	enqueue Enqueue
 
 	mu      sync.Mutex
 	watched map[carry.Kind]bool
 }
+
+// Enqueue has Jobs reconciled in some time.
+type Enqueue func(after time.Duration, jobs ...types.NamespacedName)
 
 // informers is what Watch needs of a cache.Cache.
 type informers interface {
@@ -35,7 +39,7 @@ type informers interface {
 
 // NewWatch returns a watch of the hub that keeps a tracker up to date, and enqueues the Jobs whose
 // sources have changed. Add it to the manager. It requests nothing before Add.
-func NewWatch(hub *rest.Config, options cache.Options, tracker *Tracker, enqueue func(...types.NamespacedName)) (*Watch, error) {
+func NewWatch(hub *rest.Config, options cache.Options, tracker *Tracker, enqueue Enqueue) (*Watch, error) {
 	options.DefaultTransform = nameAndVersion
 	c, err := cache.New(hub, options)
 	if err != nil {
@@ -79,7 +83,9 @@ func (w *Watch) changed(kind carry.Kind, object any) {
 		return
 	}
 	name := types.NamespacedName{Namespace: source.Namespace, Name: source.Name}
-	w.enqueue(w.tracker.SourceChanged(Source{kind, name}, source.ResourceVersion)...)
+	for job, after := range w.tracker.SourceChanged(Source{kind, name}, source.ResourceVersion) {
+		w.enqueue(after, job)
+	}
 }
 
 // nameAndVersion drops the rest of an object's metadata.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
@@ -30,10 +32,10 @@ func (h *hubInformers) GetInformer(_ context.Context, o client.Object, _ ...cach
 func (h *hubInformers) Start(context.Context) error { return nil }
 
 func TestWatch(t *testing.T) {
-	hub, tracker, enqueued := &hubInformers{}, NewTracker(), []types.NamespacedName(nil)
+	hub, tracker, enqueued := &hubInformers{}, NewTracker(clocktesting.NewFakePassiveClock(noon)), []types.NamespacedName(nil)
 	w := &Watch{
 		cache: hub, tracker: tracker, watched: map[carry.Kind]bool{},
-		enqueue: func(jobs ...types.NamespacedName) { enqueued = append(enqueued, jobs...) },
+		enqueue: func(_ time.Duration, jobs ...types.NamespacedName) { enqueued = append(enqueued, jobs...) },
 	}
 	for range 2 {
 		if err := w.Add(t.Context(), carry.Secret); err != nil {
@@ -43,8 +45,8 @@ func TestWatch(t *testing.T) {
 	if !slices.Equal(hub.asked, []string{"Secret"}) {
 		t.Errorf("watches %q", hub.asked)
 	}
-	tracker.Track(train, sourceOf("x"))
-	tracker.Record(train, Copied{Mirror: "mirror", Seen: map[Source]string{sourceOf("x"): "7"}})
+	tracker.Track(in(train), sourceOf("x"))
+	tracker.Record(in(train), Copied{Mirror: "mirror", Seen: map[Source]string{sourceOf("x"): "7"}})
 	at := func(name, version string) *metav1.PartialObjectMetadata {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, ResourceVersion: version}}
 	}
@@ -63,7 +65,7 @@ func TestWatch(t *testing.T) {
 
 func TestWatchThatFails(t *testing.T) {
 	hub := &hubInformers{err: context.DeadlineExceeded}
-	w := &Watch{cache: hub, tracker: NewTracker(), watched: map[carry.Kind]bool{}}
+	w := &Watch{cache: hub, watched: map[carry.Kind]bool{}}
 	if err := w.Add(t.Context(), carry.ConfigMap); err == nil {
 		t.Error("no error")
 	}
