@@ -102,7 +102,9 @@ func paletteFor(terminal bool, env func(string) string) show.Palette {
 func (c *cli) now() time.Time { return c.clock.Now() }
 
 // say reports progress on standard error.
-func (c *cli) say(format string, args ...any) { fprintf(c.ErrOut, "%s\n", fmt.Sprintf(format, args...)) }
+func (c *cli) say(format string, args ...any) {
+	fprintf(c.ErrOut, "%s\n", fmt.Sprintf(format, args...))
+}
 
 // sayNew returns a function that reports a text when it differs from the last one.
 func (c *cli) sayNew(prefix string) func(text string) {

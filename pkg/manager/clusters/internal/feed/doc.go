@@ -20,8 +20,10 @@
 //
 // An intake slims each object, and counts what is held, in objects and bytes: a worker can't fill
 // the manager's memory. What has names that no API server stores is counted, and else as if it
-// weren't there: whoever reads what the feed keeps needn't check names. Lists are read in pages, and slimmed page by page (see listAll). A list is
-// bounded as a whole, too: it has each object once, few objects that aren't held, and an end in
-// time. Too many mirrors make a worker not Ready. Too many objects of another kind leave that kind
-// unknown, and State says so.
+// weren't there: whoever reads what the feed keeps needn't check names.
+//
+// Lists are read in pages, and slimmed page by page (see listAll). A list is bounded as a whole,
+// too: it has each object once, few objects that aren't held, and an end in time. Too many mirrors
+// make a worker not Ready. Too many objects of another kind leave that kind unknown, and State says
+// so.
 package feed

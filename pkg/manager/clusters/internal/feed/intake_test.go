@@ -105,7 +105,7 @@ func withLargeRecord(job *batchv1.Job) *batchv1.Job {
 func manyLabels(n int) map[string]string {
 	labels := map[string]string{}
 	for i := range n {
-		labels[fmt.Sprint(strings.Repeat("x", 50), i)] = strings.Repeat("x", 63)
+		labels[fmt.Sprint(strings.Repeat("x", 250), "/", i)] = strings.Repeat("x", 63)
 	}
 	return labels
 }
@@ -118,7 +118,7 @@ func TestManyPodsTakeLittleMemory(t *testing.T) {
 		"a million": func(i int) object { return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("p", i)}} },
 		"large": func(i int) object {
 			return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-				Name: fmt.Sprint("p", i), Labels: manyLabels(8000),
+				Name: fmt.Sprint("p", i), Labels: manyLabels(3000),
 			}}
 		},
 		"with volumes": func(i int) object {
