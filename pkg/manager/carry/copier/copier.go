@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -18,14 +16,10 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/mirror"
-	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 // maxTries bounds the attempts for one object that another writer changes at the same time.
 const maxTries = 5
-
-// maxName bounds a name in a message that no object can have.
-const maxName = 80
 
 // errContended: another writer keeps changing the object.
 var errContended = errors.New("it keeps being changed, or is being deleted")
@@ -125,88 +119,6 @@ type run struct {
 	rules  carry.Rules
 	copied Copied
 	writes []Write
-}
-
-// changed returns those of all references that are to be looked at, and takes over what was said of
-// the others. They are all if a ServiceAccount has changed, as it may name other imagePullSecrets.
-func (r *run) changed(all []carry.Ref) []carry.Ref {
-	before, _ := r.Tracker.Get(r.place, r.copied.Mirror)
-	if !slices.Equal(before.Kinds, r.copied.Kinds) {
-		return all
-	}
-	var changed []carry.Ref
-	for source, version := range before.Seen {
-		said, has := before.said[source]
-		if said.blocked != "" || newer(r.Tracker.version(source), version) {
-			changed = append(changed, carry.Ref{Kind: source.Kind, Name: source.Name, Optional: true})
-			continue
-		}
-		r.copied.Seen[source] = version
-		if has {
-			r.copied.said[source] = said
-		}
-	}
-	if len(changed) == 0 || slices.ContainsFunc(changed, func(ref carry.Ref) bool { return ref.Kind == carry.ServiceAccount }) {
-		clear(r.copied.Seen)
-		clear(r.copied.said)
-		return all
-	}
-	queue := r.unseen(slices.Clone(all), nil)
-	return append(queue, r.unseen(changed, queue)...) // the others are a ServiceAccount's
-}
-
-// admit tracks references before they are read, unless they can't all be carried along. Then
-// nothing more is, and the Job says so.
-func (r *run) admit(refs []carry.Ref, all int) bool {
-	blocked := ""
-	sources := make([]Source, 0, len(refs))
-	for _, ref := range refs {
-		if !ref.IsPossible() {
-			blocked = text.Clean(ref.String(), maxName) + " not found: no object can have that name"
-		}
-		sources = append(sources, r.sourceOf(ref))
-	}
-	switch {
-	case all > carry.MaxReferences:
-		blocked = fmt.Sprintf("it refers to more than %d objects that are to be carried along: refer to fewer", carry.MaxReferences)
-	case blocked == "" && !r.Tracker.Track(r.place, sources...):
-		blocked = fmt.Sprintf("the Jobs of namespace %s refer to so many objects that no more are carried along until some of these Jobs are gone", r.place.Namespace)
-	}
-	if blocked == "" {
-		return true
-	}
-	r.copied.Blocked = []string{blocked}
-	maps.DeleteFunc(r.copied.Seen, func(s Source, _ string) bool { return s.Kind != carry.ServiceAccount }) // it may name fewer
-	clear(r.copied.said)
-	r.Tracker.Record(r.place, r.copied)
-	return false
-}
-
-// record says of all sources together what was said of each.
-func (r *run) record() {
-	for _, said := range r.copied.said {
-		if said.blocked != "" {
-			r.copied.Blocked = append(r.copied.Blocked, said.blocked)
-		}
-		if said.note != "" {
-			r.copied.Notes = append(r.copied.Notes, said.note)
-		}
-	}
-	slices.Sort(r.copied.Blocked)
-	slices.Sort(r.copied.Notes)
-	r.Tracker.Record(r.place, r.copied)
-}
-
-// unseen returns the references that are neither done nor in the queue.
-func (r *run) unseen(refs, queue []carry.Ref) []carry.Ref {
-	return slices.DeleteFunc(refs, func(ref carry.Ref) bool {
-		_, done := r.copied.Seen[r.sourceOf(ref)]
-		return done || slices.ContainsFunc(queue, func(q carry.Ref) bool { return q.Kind == ref.Kind && q.Name == ref.Name })
-	})
-}
-
-func (r *run) sourceOf(ref carry.Ref) Source {
-	return Source{ref.Kind, types.NamespacedName{Namespace: r.place.Namespace, Name: ref.Name}}
 }
 
 // copyRef brings one object up to date, and returns its source; nil: there is none.

@@ -212,8 +212,8 @@ func TestAChangeOfManyJobsIsSpreadOverTime(t *testing.T) {
 	}
 }
 
-// A namespace with very many references leaves room for those of others, whose Jobs with few of them
-// always go on, and memory.
+// A namespace with very many references leaves room for those of others, and memory. A Job with few
+// of them always goes on.
 func TestANamespaceLeavesReferencesToOthers(t *testing.T) {
 	before := heap()
 	tracker := NewTracker(clocktesting.NewFakePassiveClock(noon))
