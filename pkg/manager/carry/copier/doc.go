@@ -18,10 +18,11 @@
 //
 // # Changes
 //
-// The Tracker remembers what was said of each source. So if one of them changes, the copier looks at
-// that one alone, unless it's a ServiceAccount, which may name other imagePullSecrets. Thousands of
-// Jobs may refer to one source, and a tenant may change it all the time. So the Jobs of a namespace
-// take turns: the Tracker says when a Job is due, and until then what was copied counts as current.
+// The Tracker remembers what was said of each source. So if one of them changes, the copier looks
+// at that one alone, unless it's a ServiceAccount, which may name other imagePullSecrets.
+// Thousands of Jobs may refer to one source, and a tenant may change it all the time. So the Jobs
+// of a namespace take turns: the Tracker says when a Job is due, and until then what was copied
+// counts as current.
 //
 // # Writes
 //
