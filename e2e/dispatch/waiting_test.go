@@ -204,8 +204,8 @@ func setQuota(f *ferrytest.Ferry, pods string) {
 	})
 }
 
-// refusesForQuota waits until the manager knows the quota in w1: its watch may be behind the test's.
-// Each Job that asks has more Pods than the quota lets in.
+// refusesForQuota waits until the manager knows the quota in w1: its watch may be behind the
+// test's. Each Job that asks has more Pods than the quota lets in.
 func refusesForQuota(f *ferrytest.Ferry, pods int32) {
 	all := rig.Objects(f.Hub.Client().EventsV1().RESTClient(), "events", f.NS)
 	for i, known := 0, false; !known; i++ {

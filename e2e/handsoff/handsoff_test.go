@@ -144,8 +144,8 @@ func TestJobForWindows(t *testing.T) {
 	}
 }
 
-// The nodes that a Job selects are gone after the first of its Pods has run: the Job's user is told,
-// and the Job goes on with its progress where such nodes are.
+// The nodes that a Job selects are gone after the first of its Pods has run: the Job's user is
+// told, and the Job goes on with its progress where such nodes are.
 func TestNodesThatVanish(t *testing.T) {
 	f := ferrytest.For(t)
 	f.RunManager(func(o *manager.Options) { o.Timing.StuckNotice, o.Timing.StuckTimeout = time.Second, 2*time.Second })

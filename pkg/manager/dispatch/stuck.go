@@ -51,9 +51,9 @@ func unstick(s *Snapshot, w *Worker) Plan {
 	return plan
 }
 
-// startTimeout is how long a Pod of the Job may take to run in a worker where none does: what the Job's
-// user says, or else the worker's admin. Where other Jobs of its shape have waited as long already,
-// it's no use.
+// startTimeout is how long a Pod of the Job may take to run in a worker where none does: what the
+// Job's user says, or else the worker's admin. Where other Jobs of its shape have waited as long
+// already, it's no use.
 func (s *Snapshot) startTimeout(w *Worker) time.Duration {
 	if w.Stockout && w.Pods.Unschedulable > 0 {
 		return min(s.Timing.StuckNotice, w.StartTimeout)
@@ -124,8 +124,9 @@ func (w *Worker) Started() bool { return w.Mirror != nil && w.started() }
 
 func (w *Worker) started() bool { return w.ran() && !w.isStranded() }
 
-// isStranded reports whether the mirror has Pods, none of which runs or is on its way: the scheduler
-// has no node for them, or their nodes cannot start them. Between two Pods that is so for a moment.
+// isStranded reports whether the mirror has Pods, none of which runs or is on its way: the
+// scheduler has no node for them, or their nodes cannot start them. Between two Pods that is so for
+// a moment.
 func (w *Worker) isStranded() bool {
 	status, pods := &w.Mirror.Status, &w.Pods
 	return pods.Known && pods.Unschedulable+pods.NotStarting > 0 && pods.Bound == pods.NotStarting &&
