@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"time"
 
@@ -103,7 +102,7 @@ func (c *cli) now() time.Time { return c.clock.Now() }
 
 // say reports progress on standard error.
 func (c *cli) say(format string, args ...any) {
-	fprintf(c.ErrOut, "%s\n", fmt.Sprintf(format, args...))
+	fprintf(c.ErrOut, format+"\n", args...)
 }
 
 // sayNew returns a function that reports a text when it differs from the last one.

@@ -19,28 +19,9 @@ func TestPodsThatWait(t *testing.T) {
 		podless(s)
 		s.Assigned.Pods.Asked, s.Assigned.Pods.Answer = true, "exceeded quota"
 	}
-	unschedulable := func(since time.Duration) func(*Snapshot) {
-		return func(s *Snapshot) {
-			s.Assigned.Pods = PodsReport{Known: true, Unschedulable: 2, WaitingSince: noon.Add(-since), Message: "0/3 nodes are available"}
-		}
-	}
-	ran := func(since time.Duration, bound int) func(*Snapshot) {
-		return func(s *Snapshot) {
-			unschedulable(since)(s)
-			s.Assigned.Pods.EverRan, s.Assigned.Pods.Bound = true, bound
-			if since == 0 {
-				s.Assigned.Pods.WaitingSince = time.Time{}
-			}
-		}
-	}
 	queued := func(waiting, others time.Duration) func(*Snapshot) {
 		return func(s *Snapshot) {
 			s.Assigned.Pods.WaitingSince, s.Assigned.LastStart = noon.Add(-waiting), noon.Add(-others)
-		}
-	}
-	notStarting := func(since time.Duration) func(*Snapshot) {
-		return func(s *Snapshot) {
-			s.Assigned.Pods = PodsReport{Known: true, NotStarting: 2, WaitingSince: noon.Add(-since), StartError: "container main: ErrImagePull: not found"}
 		}
 	}
 	preparing := func(since time.Duration, answer ...string) func(*Snapshot) {
@@ -51,11 +32,6 @@ func TestPodsThatWait(t *testing.T) {
 			}
 		}
 	}
-	noPods := func(j *batchv1.Job) {
-		j.Status = batchv1.JobStatus{StartTime: ptr.To(metav1.NewTime(noon.Add(-10 * time.Minute))), Active: 0, Ready: ptr.To[int32](0), Terminating: ptr.To[int32](0)}
-	}
-	pending := func(j *batchv1.Job) { noPods(j); j.Status.Active = 2 }
-	ending := func(j *batchv1.Job) { pending(j); j.Status.Terminating = ptr.To[int32](1) }
 	ofOthers := func(s *Snapshot) { unschedulable(6 * time.Minute)(s); s.Assigned.Elsewhere.Succeeded = 3 }
 	shard := func(j *batchv1.Job) { pending(j); j.Status.Succeeded = 3 }
 	tried := func(j *batchv1.Job) { shard(j); j.Status.Failed = 1 }
@@ -78,25 +54,43 @@ func TestPodsThatWait(t *testing.T) {
 		"it's slow":                             {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: preparing(time.Hour, ""), after: 30 * time.Second},
 		"a volume is missing: it stays, and is told": {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: preparing(time.Hour, `configmap "x" not found`), after: 5 * time.Minute,
 			reports: `Pods can't be started: configmap "x" not found`},
-		"no Pods yet, no news for long":                    {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(10*time.Second, time.Hour), after: 20 * time.Second},
-		"no Pods since now":                                {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(0, time.Hour), after: 30 * time.Second},
-		"Pods wait, told":                                  {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(time.Minute), after: 4 * time.Minute, reports: "0/3 nodes are available"},
-		"Pods wait too long":                               {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(6 * time.Minute), then: []string{"move from a"}, reports: "0/3 nodes are available"},
-		"Pods that can't be started, told":                 {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: notStarting(time.Minute), after: 5 * time.Minute, reports: "2 Pods can't be started: container main: ErrImagePull: not found"},
-		"they stay where they are":                         {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: notStarting(time.Hour), after: 5 * time.Minute, reports: "2 Pods can't be started: container main: ErrImagePull: not found"},
-		"Pods that don't run are looked at again":          {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: func(s *Snapshot) { s.Assigned.Pods.Known = true }, after: 30 * time.Second},
-		"not started, nor is any other":                    {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(time.Minute, time.Hour), after: 4 * time.Minute, reports: "its Job controller hasn't started the Job"},
-		"not started, others are":                          {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(4*time.Minute, 10*time.Second), after: 20 * time.Second},
-		"not started, others were":                         {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(4*time.Minute, time.Minute), after: 4 * time.Minute, reports: "its Job controller hasn't started the Job"},
-		"not started for long, though others are":          {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(6*time.Minute, 0), after: 4 * time.Minute, reports: "its Job controller hasn't started the Job"},
-		"not started for ever, though others are":          {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(10*time.Minute, 0), then: []string{"move from a"}, reports: "its Job controller hasn't started the Job"},
-		"started without Pods isn't in a queue":            {hub: hubJob(placedOn("a"), noPods), mirror: mirrorOf(hubJob(), noPods), given: queued(10*time.Minute, 0), then: []string{"read create errors in a"}},
-		"no Pods: why?":                                    {hub: hubJob(placedOn("a"), noPods), mirror: mirrorOf(hubJob(), noPods), given: podless, then: []string{"read create errors in a"}},
-		"no Pods for too long":                             {hub: hubJob(placedOn("a"), noPods), mirror: mirrorOf(hubJob(), noPods), given: refused, then: []string{"move from a"}, reports: "can't be created: exceeded quota"},
-		"Pods wait where others did in vain":               {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: func(s *Snapshot) { unschedulable(time.Minute)(s); s.Assigned.Stockout = true }, then: []string{"move from a"}, reports: "0/3 nodes are available"},
-		"the Job has more patience":                        {hub: hubJob(placedOn("a"), pending, patience("1h")), mirror: mirrorOf(hubJob(), pending), given: unschedulable(6 * time.Minute), after: DefaultTiming().Recheck, reports: "0/3 nodes are available"},
-		"the Job has less":                                 {hub: hubJob(placedOn("a"), pending, patience("1m")), mirror: mirrorOf(hubJob(), pending), given: unschedulable(time.Minute), then: []string{"move from a"}, reports: "0/3 nodes are available"},
-		"the Job's patience is no time":                    {hub: hubJob(placedOn("a"), pending, patience("-1m")), mirror: mirrorOf(hubJob(), pending), given: unschedulable(time.Minute), after: 4 * time.Minute, reports: "0/3 nodes are available"},
+		"no Pods yet, no news for long":           {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(10*time.Second, time.Hour), after: 20 * time.Second},
+		"no Pods since now":                       {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(0, time.Hour), after: 30 * time.Second},
+		"Pods wait, told":                         {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(time.Minute), after: 4 * time.Minute, reports: "0/3 nodes are available"},
+		"Pods wait too long":                      {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(6 * time.Minute), then: []string{"move from a"}, reports: "0/3 nodes are available"},
+		"Pods that can't be started, told":        {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: notStarting(time.Minute), after: 5 * time.Minute, reports: "2 Pods can't be started: container main: ErrImagePull: not found"},
+		"they stay where they are":                {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: notStarting(time.Hour), after: 5 * time.Minute, reports: "2 Pods can't be started: container main: ErrImagePull: not found"},
+		"Pods that don't run are looked at again": {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: func(s *Snapshot) { s.Assigned.Pods.Known = true }, after: 30 * time.Second},
+		"not started, nor is any other":           {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(time.Minute, time.Hour), after: 4 * time.Minute, reports: "its Job controller hasn't started the Job"},
+		"not started, others are":                 {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(4*time.Minute, 10*time.Second), after: 20 * time.Second},
+		"not started, others were":                {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(4*time.Minute, time.Minute), after: 4 * time.Minute, reports: "its Job controller hasn't started the Job"},
+		"not started for long, though others are": {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(6*time.Minute, 0), after: 4 * time.Minute, reports: "its Job controller hasn't started the Job"},
+		"not started for ever, though others are": {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(10*time.Minute, 0), then: []string{"move from a"}, reports: "its Job controller hasn't started the Job"},
+		"started without Pods isn't in a queue":   {hub: hubJob(placedOn("a"), noPods), mirror: mirrorOf(hubJob(), noPods), given: queued(10*time.Minute, 0), then: []string{"read create errors in a"}},
+		"no Pods: why?":                           {hub: hubJob(placedOn("a"), noPods), mirror: mirrorOf(hubJob(), noPods), given: podless, then: []string{"read create errors in a"}},
+		"no Pods for too long":                    {hub: hubJob(placedOn("a"), noPods), mirror: mirrorOf(hubJob(), noPods), given: refused, then: []string{"move from a"}, reports: "can't be created: exceeded quota"},
+		"Pods wait where others did in vain":      {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: func(s *Snapshot) { unschedulable(time.Minute)(s); s.Assigned.Stockout = true }, then: []string{"move from a"}, reports: "0/3 nodes are available"},
+		"the Job has more patience":               {hub: hubJob(placedOn("a"), pending, patience("1h")), mirror: mirrorOf(hubJob(), pending), given: unschedulable(6 * time.Minute), after: DefaultTiming().Recheck, reports: "0/3 nodes are available"},
+		"the Job has less":                        {hub: hubJob(placedOn("a"), pending, patience("1m")), mirror: mirrorOf(hubJob(), pending), given: unschedulable(time.Minute), then: []string{"move from a"}, reports: "0/3 nodes are available"},
+		"the Job's patience is no time":           {hub: hubJob(placedOn("a"), pending, patience("-1m")), mirror: mirrorOf(hubJob(), pending), given: unschedulable(time.Minute), after: 4 * time.Minute, reports: "0/3 nodes are available"},
+	} {
+		t.Run(name, row.check)
+	}
+}
+
+// The time begins anew when the last Pod that ran has ended, or is gone.
+func TestPodsThatWaitAfterOthersRan(t *testing.T) {
+	ran := func(since time.Duration, bound int) func(*Snapshot) {
+		return func(s *Snapshot) {
+			unschedulable(since)(s)
+			s.Assigned.Pods.EverRan, s.Assigned.Pods.Bound = true, bound
+			if since == 0 {
+				s.Assigned.Pods.WaitingSince = time.Time{}
+			}
+		}
+	}
+	ending := func(j *batchv1.Job) { pending(j); j.Status.Terminating = ptr.To[int32](1) }
+	for name, row := range map[string]lookRow{
 		"one ran, and another may run yet: it stays":       {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: ran(time.Hour, 1), after: DefaultTiming().Recheck},
 		"one ran, and the rest waits since now":            {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: ran(0, 0), after: 2 * time.Second},
 		"one ran, and the rest waits, told":                {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: ran(time.Minute, 0), after: 4 * time.Minute, reports: "0/3 nodes are available"},
@@ -109,6 +103,29 @@ func TestPodsThatWait(t *testing.T) {
 	} {
 		t.Run(name, row.check)
 	}
+}
+
+// unschedulable has Pods wait for a node.
+func unschedulable(since time.Duration) func(*Snapshot) {
+	return func(s *Snapshot) {
+		s.Assigned.Pods = PodsReport{Known: true, Unschedulable: 2, WaitingSince: noon.Add(-since), Message: "0/3 nodes are available"}
+	}
+}
+
+// notStarting has Pods wait on their node.
+func notStarting(since time.Duration) func(*Snapshot) {
+	return func(s *Snapshot) {
+		s.Assigned.Pods = PodsReport{Known: true, NotStarting: 2, WaitingSince: noon.Add(-since), StartError: "container main: ErrImagePull: not found"}
+	}
+}
+
+func noPods(j *batchv1.Job) {
+	j.Status = batchv1.JobStatus{StartTime: ptr.To(metav1.NewTime(noon.Add(-10 * time.Minute))), Active: 0, Ready: ptr.To[int32](0), Terminating: ptr.To[int32](0)}
+}
+
+func pending(j *batchv1.Job) {
+	noPods(j)
+	j.Status.Active = 2
 }
 
 func patience(d string) func(*batchv1.Job) {

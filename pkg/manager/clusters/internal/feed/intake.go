@@ -23,7 +23,8 @@ type intake struct {
 	example object
 	// slim removes from an object what isn't read; false: it isn't to be held at all.
 	slim func(object) (slim object, hold bool)
-	// malformed is called for an object with names that no API server stores: it isn't held.
+	// malformed is called for an object with names that no API server stores, which isn't held; nil:
+	// nobody counts them.
 	malformed func()
 	// lighten removes more, when half of the bytes are taken; nil: there is no more.
 	lighten func(object)
@@ -59,10 +60,9 @@ func newIntake[T object](
 			}
 			return slim(typed)
 		},
-		malformed: func() {},
-		size:      size,
-		limit:     func() (int, int64) { return most, bytes },
-		excess:    func() error { return &excessError{fmt.Sprintf(over, most, bytes>>20)} },
+		size:   size,
+		limit:  func() (int, int64) { return most, bytes },
+		excess: func() error { return &excessError{fmt.Sprintf(over, most, bytes>>20)} },
 	}
 }
 
@@ -119,8 +119,9 @@ func (i *intake) take(from runtime.Object) (object, error) {
 	}
 	o, hold := i.slim(given)
 	if hold && !objectnames.Valid(o) {
-		i.malformed()
-		hold = false
+		if hold = false; i.malformed != nil {
+			i.malformed()
+		}
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -97,9 +97,8 @@ func mirrorIntake(most func() int) *intake {
 		return most + most/4 + 1, max(int64(most)*mirrorBytes, minMirrorBytes)
 	}
 	return &intake{
-		example:   &batchv1.Job{},
-		slim:      slimMirror,
-		malformed: func() {},
+		example: &batchv1.Job{},
+		slim:    slimMirror,
 		lighten: func(o object) {
 			if job, ok := o.(*batchv1.Job); ok {
 				mirror.Lighten(job)
