@@ -84,14 +84,15 @@ func priorityGoesFirst(t *testing.T) {
 	f.Apply(f.Cluster("w1"), f.NS, class)
 	f.Submit("holder", berth, rigtest.Parallel(4), rigtest.RunForever())
 	f.HubJobUntil("holder", rigtest.Running(4))
-	// All need all berths, but for the last, which would fit first.
+	// All need all berths, but for the last, which would fit first. It may run for an hour: a short one
+	// would be let in where it's expected to end before the room is wanted.
 	names := []string{}
 	for i := range 50 {
-		name, pods := fmt.Sprintf("job-%02d", i), int32(4)
+		name := fmt.Sprintf("job-%02d", i)
+		options := []rigtest.Option{berth, rigtest.Parallel(4), rigtest.RunFor(300 * time.Millisecond)}
 		if i == 49 {
-			pods = 1
+			options = append(options, rigtest.Parallel(1), deadline(time.Hour))
 		}
-		options := []rigtest.Option{berth, rigtest.Parallel(pods), rigtest.RunFor(300 * time.Millisecond)}
 		if i%3 == 2 {
 			options = append(options, func(j *batchv1.Job) { j.Spec.Template.Spec.PriorityClassName = "urgent" })
 		}

@@ -146,13 +146,14 @@ func (k Kubelet) Remove(ctx context.Context, p corev1.Pod) error {
 	return err
 }
 
-// report writes the Pod's status.
+// report writes the Pod's status. The conditions that others wrote stay: PodScheduled is the
+// scheduler's.
 func (k Kubelet) report(ctx context.Context, p corev1.Pod, status corev1.PodStatus) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": p.UID}, "status": status})
 	if err != nil {
 		return err
 	}
-	_, err = k.Client.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	_, err = k.Client.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	if apierrors.IsNotFound(err) {
 		return nil // gone, as a kubelet would find out
 	}
