@@ -198,8 +198,8 @@ chaos: ## Jobs of all kinds while processes, links and clocks fail, judged from 
 	@exec bin/chaos -seed $(SEED) -jobs $(if $(filter file,$(origin JOBS)),1000,$(JOBS)) -faults $(FAULTS) $(CHAOS)
 
 .PHONY: hostile
-hostile: ## 200 Jobs beside a worker that is hostile in all ways at once, then ten minutes of the manager's memory; `make test` has a short form
-	$(GO) -C e2e test -count 1 -timeout 40m -v -run TestAllAtOnce ./hostile -args -jobs 100 -flat 10m
+hostile: ## Jobs beside a worker that is hostile in all ways at once, and beside costly inputs of a tenant and a worker, for ten minutes each; `make test` has a short form
+	$(GO) -C e2e test -count 1 -timeout 90m -v -run 'TestAllAtOnce|TestCostlyInputs' ./hostile -args -jobs 100 -flat 10m -places 10m -times 2
 
 .PHONY: e2e-real
 e2e-real: ## Helm, images and Jobs on real nodes (kubelet, containerd); needs root, and says loudly where it can't run
