@@ -14,7 +14,9 @@ import (
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager"
+	"github.com/jobferry/jobferry/pkg/manager/usage"
 )
 
 // A backup tool brings a mirror back after its Job has finished: the work isn't done again.
@@ -168,4 +170,124 @@ func TestNodesThatVanish(t *testing.T) {
 	}
 	f.EventUntil("job", "Moved", "from worker w1 to worker w2")
 	label("w2", "pool-")
+}
+
+// Somebody in a worker removes the marks of a mirror that runs: it has them again, and nothing runs
+// twice.
+func TestRemovedMarks(t *testing.T) {
+	f := ferrytest.For(t)
+	process := f.StartManager()
+	f.Register("w1", "w2")
+	f.LeaveWorker("w1")
+	f.LeaveWorker("w2")
+	f.Submit("job", ferrytest.WithSelector("name in (w1,w2)"), rigtest.Indexed(2), rigtest.RunForever())
+	f.HubJobUntil("job", rigtest.Running(2))
+	worker := f.AssignedWorker("job")
+	marked := func(j *batchv1.Job) bool {
+		return j.Labels[v1alpha1.LabelOrigin] != "" && j.Annotations[v1alpha1.AnnotationHubUID] != ""
+	}
+	mirror := f.MirrorUntil(worker, "job", marked)
+	for _, remove := range []string{
+		`{"metadata":{"labels":{"jobferry.dev/origin":null}}}`,
+		`{"metadata":{"annotations":{"jobferry.dev/hub-uid":null}}}`,
+		`{"metadata":{"labels":{"jobferry.dev/origin":null},"annotations":{"jobferry.dev/hub-uid":null}}}`,
+	} {
+		f.PatchMirror(worker, "job", remove)
+		if is := f.MirrorUntil(worker, "job", marked); is.UID != mirror.UID {
+			t.Fatalf("after %s it's another mirror", remove)
+		}
+	}
+	f.EventUntil("job", "Drift", "is there again")
+
+	// The next manager knows the mirror by the hub Job's account.
+	pods := f.Pods(f.Cluster(worker))
+	f.EndPod(worker, pods[0].Name)
+	f.HubJobUntil("job", func(j *batchv1.Job) bool { return len(usage.Read(j)) > 0 })
+	process.Kill()
+	f.PatchMirror(worker, "job", `{"metadata":{"labels":{"jobferry.dev/origin":null},"annotations":{"jobferry.dev/hub-uid":null}}}`)
+	f.StartManager()
+	if is := f.MirrorUntil(worker, "job", marked); is.UID != mirror.UID {
+		t.Fatal("after a restart it's another mirror")
+	}
+	f.EndPod(worker, pods[1].Name)
+	if done := f.HubJobUntil("job", rigtest.Complete); done.Status.Failed != 0 || ferrytest.ClusterOf(done) != worker {
+		t.Errorf("ended on %s: %+v", ferrytest.ClusterOf(done), done.Status)
+	}
+	if f.HasEvent("job", "Moved") {
+		t.Error("it moved")
+	}
+}
+
+// noMarks is a worker's policy that removes from Jobs, as they're created and changed, what it
+// doesn't know.
+const noMarks = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: no-marks}
+spec:
+  failurePolicy: Fail
+  reinvocationPolicy: Never
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [batch], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [jobs]}
+  matchConditions:
+  - {name: marked, expression: "has(object.metadata.labels) && 'jobferry.dev/origin' in object.metadata.labels"}
+  mutations:
+  - patchType: JSONPatch
+    jsonPatch: {expression: "[JSONPatch{op: 'remove', path: '/metadata/labels/' + jsonpatch.escapeKey('jobferry.dev/origin')}]"}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicyBinding
+metadata: {name: no-marks}
+spec: {policyName: no-marks}
+`
+
+// A worker's policy removes the marks of mirrors. One that is created there is taken back; one that
+// runs there is, too, when it's changed. Both go on in the other worker, and nothing runs twice.
+func TestAPolicyRemovesMarks(t *testing.T) {
+	f := ferrytest.For(t)
+	f.RunManager()
+	f.Register("w1", "w2")
+	f.LeaveWorker("w1")
+	f.LeaveWorker("w2")
+	briefly := func(j *batchv1.Job) { j.Spec.Template.Spec.TerminationGracePeriodSeconds = ptr.To[int64](1) }
+	f.Submit("runs", ferrytest.WithSelector("name=w1"), rigtest.RunForever(), briefly)
+	f.HubJobUntil("runs", rigtest.Running(1))
+	w1 := f.Cluster("w1")
+	f.Kubectl(w1, noMarks, "apply", "-f", "-")
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // the test's own has ended
+		defer cancel()
+		if _, err := w1.Kubectl(ctx, noMarks, "delete", "-f", "-"); err != nil {
+			t.Error(err)
+		}
+	})
+	probe := rigtest.Job(f.NS, "probe", func(j *batchv1.Job) { j.Labels = map[string]string{v1alpha1.LabelOrigin: "probe"} })
+	err := wait.PollUntilContextCancel(f.Context(), 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		answer, err := w1.Client().BatchV1().Jobs(f.NS).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err == nil && answer.Labels[v1alpha1.LabelOrigin] == "", nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	onlyIn := func(name string) {
+		t.Helper()
+		f.EventUntil(name, "MirrorRefused", "removes jobferry.dev/origin")
+		f.MirrorGone("w1", name)
+		f.HubJobUntil(name, func(j *batchv1.Job) bool { return ferrytest.ClusterOf(j) == "w2" && rigtest.Running(1)(j) })
+	}
+	f.Submit("new", ferrytest.WithSelector("name in (w1,w2)"), preferring("w1"), rigtest.RunForever(), briefly)
+	onlyIn("new")
+	f.Patch("runs", `{"metadata":{"annotations":{"jobferry.dev/cluster-selector":"name in (w1,w2)"}}}`)
+	f.PatchMirror("w1", "runs", `{"metadata":{"annotations":{"example.org/touched":"true"}}}`)
+	onlyIn("runs")
+	for _, pod := range f.Pods(w1) {
+		t.Errorf("Pod %s is in w1", pod.Name)
+	}
+}
+
+// preferring has a Job go to one worker if it can.
+func preferring(worker string) rigtest.Option {
+	return func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationClusterPreference] = "name=" + worker + "; *" }
 }

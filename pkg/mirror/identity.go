@@ -1,6 +1,8 @@
 package mirror
 
 import (
+	"slices"
+
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -32,6 +34,16 @@ func Owns(origin v1alpha1.Origin, hubUID types.UID, job *batchv1.Job) Ownership 
 	default:
 		return Ours
 	}
+}
+
+// IsUnmarked reports whether a Job in a worker is the mirror of a hub Job, and lacks a mark: it has
+// the hub Job's UID, or is known by its own, and has no mark of another Job or origin.
+func IsUnmarked(origin v1alpha1.Origin, hubUID types.UID, job *batchv1.Job, known []types.UID) bool {
+	label, uid := job.Labels[v1alpha1.LabelOrigin], HubUID(job)
+	if label != "" && label != string(origin) || uid != "" && uid != hubUID {
+		return false
+	}
+	return (label == "" || uid == "") && (uid != "" || slices.Contains(known, job.UID))
 }
 
 // HubUID returns the UID of the hub Job that a mirror belongs to, or "".

@@ -5,6 +5,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // maxHeldTemplate is the size, in bytes of protobuf, up to which a cache holds a Pod template.
@@ -69,7 +71,7 @@ func SlimMirror(job *batchv1.Job) {
 func heldKeys(all map[string]string, recorded []string) map[string]string {
 	held := map[string]string{}
 	for key, value := range all {
-		if strings.HasPrefix(key, "jobferry.dev/") || strings.HasPrefix(key, kueuePrefix) {
+		if strings.HasPrefix(key, v1alpha1.KeyPrefix) || strings.HasPrefix(key, kueuePrefix) {
 			held[key] = value
 		}
 	}

@@ -12,6 +12,9 @@ import (
 // This file is the contract between Jobferry's programs, and with its users: every label,
 // annotation, finalizer, spec.managedBy value and namespace that they agree on.
 
+// KeyPrefix begins the keys of all labels and annotations of Jobferry's.
+const KeyPrefix = "jobferry.dev/"
+
 // SystemNamespace is the namespace of the manager on the hub, and of Jobferry's own objects in a
 // worker: the ServiceAccount of the hub and the Leases of the fence.
 const SystemNamespace = "jobferry-system"

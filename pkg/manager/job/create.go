@@ -26,6 +26,9 @@ import (
 // createMirror creates a mirror. A mirror of the name that is there already is ours if the answer
 // to an earlier create was lost.
 func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a dispatch.CreateMirror) (result, error) {
+	if why := t.known.mirrors[w.Name()].takenBack; why != "" {
+		return result{}, r.leave(ctx, t, w, why)
+	}
 	began := r.clock.Now()
 	whole, err := r.wholeWanted(ctx, t, w.Name())
 	if err != nil {
@@ -39,12 +42,15 @@ func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a disp
 	if err != nil {
 		return result{}, err
 	}
-	now := r.clock.Now()
+	now, uid := r.clock.Now(), created.UID
+	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.created, m.creations = uid, m.creations.next(t.Snapshot, now) })
+	if marks := missingMarks(a.Mirror, created); len(marks) > 0 {
+		return result{}, r.takeBack(ctx, t, w, created, removes(marks))
+	}
 	if err := r.wroteMirror(t.record, w, created); err != nil {
 		return result{}, err
 	}
 	r.traced(t, spans.Span{Name: spans.Mirroring, Worker: w.Name(), Start: began})
-	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.creations = m.creations.next(t.Snapshot, now) })
 	if t.Job.Status.StartTime == nil {
 		mirrorLatency.Observe(t.known.age(t.Job, now).Seconds())
 	}

@@ -34,7 +34,7 @@ func handlingOf(err error) handling {
 	switch {
 	case errors.Is(err, errWorkerBusy):
 		return ignore
-	case apierrors.IsConflict(err), errors.Is(err, clusters.ErrNotConnected), errors.Is(err, errStale), errors.Is(err, errNoPlace):
+	case apierrors.IsConflict(err), errors.Is(err, clusters.ErrNotConnected), errors.Is(err, errStale), errors.Is(err, errLeaving), errors.Is(err, errNoPlace):
 		return awaitEvent
 	case ofHub && isRefusal(hub.err):
 		return terminal
@@ -49,6 +49,9 @@ var errWorkerBusy = errors.New("as many reconciles as may be are waiting for the
 
 // errStale: the hub's cache is older than the hub; its next event enqueues the Job.
 var errStale = errors.New("the hub's cache is stale")
+
+// errLeaving: a mirror that the worker's cache doesn't show is being deleted.
+var errLeaving = errors.New("the mirror there has to go first")
 
 // hubError is an error of the hub's API server about a write to the hub Job.
 type hubError struct{ err error }

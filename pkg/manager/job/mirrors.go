@@ -24,35 +24,19 @@ import (
 // cache may be behind, just after it was reconnected. A mirror that is found is remembered, and
 // removed first.
 func (r *Reconciler) confirmLeft(ctx context.Context, t *turn, former worker) (result, error) {
-	var existing batchv1.Job
-	err := former.Client().Get(ctx, t.Key, &existing)
+	existing, err := existingIn(ctx, t, former)
 	switch {
-	case apierrors.IsNotFound(err):
-		return result{}, nil
-	case err != nil:
-		return result{}, &workerError{former.Name(), err}
-	case mirror.Owns(r.options.Origin, t.Job.UID, &existing) != mirror.Ours:
-		return result{}, nil
+	case err != nil || existing == nil:
+		return result{}, err
+	case mirror.Owns(r.options.Origin, t.Job.UID, existing) == mirror.Ours:
+		return result{changed: true, void: true}, r.wroteMirror(t.record, former, existing)
+	case r.isUnmarked(t, former, existing):
+		done, err := r.mark(ctx, t, former, existing)
+		done.void = true
+		return done, err
 	default:
-		return result{changed: true, void: true}, r.wroteMirror(t.record, former, &existing)
+		return result{}, nil
 	}
-}
-
-// takeExisting remembers the Job that has the mirror's name already, unless it isn't ours.
-func (r *Reconciler) takeExisting(ctx context.Context, t *turn, w worker) (result, error) {
-	var existing batchv1.Job
-	err := w.Client().Get(ctx, t.Key, &existing)
-	if apierrors.IsNotFound(err) {
-		return result{changed: true, void: true}, nil // gone meanwhile: create it again
-	}
-	if err != nil {
-		return result{}, &workerError{w.Name(), err}
-	}
-	if mirror.Owns(r.options.Origin, t.Job.UID, &existing) == mirror.Foreign {
-		return result{}, &refusalError{worker: w.Name(), reason: v1alpha1.EventConflict,
-			text: "has a Job " + t.Key.String() + " that isn't ours; it is left alone"}
-	}
-	return changed, r.wroteMirror(t.record, w, &existing)
 }
 
 // createNamespace makes the namespace of a Job in a worker, with the Pod Security labels of the

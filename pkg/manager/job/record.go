@@ -99,6 +99,10 @@ type obstacle struct {
 type mirrorMemory struct {
 	// write is the last write to the mirror.
 	write ownWrite
+	// created is the UID of the last mirror that this process created, and takenBack why it's deleted
+	// again; empty: it isn't.
+	created   types.UID
+	takenBack string
 	// unmet is the last patch that the worker didn't take, and when it was written.
 	unmet   dispatch.Unmet
 	unmetAt time.Time

@@ -21,6 +21,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 var jobsResource = schema.GroupResource{Group: "batch", Resource: "jobs"}
@@ -43,6 +45,8 @@ type apiServer struct {
 	// unknown are fields of a spec that this release doesn't have, switchedOff those that it drops all
 	// the same.
 	unknown, switchedOff []string
+	// strips: a policy removes the mark of the origin from all Jobs that are written.
+	strips bool
 }
 
 func newAPIServer(name string, clock clock.PassiveClock) *apiServer {
@@ -72,6 +76,9 @@ func (s *apiServer) create(job *batchv1.Job) error {
 
 // store keeps a Job as the next version, unless nothing keeps it from being removed.
 func (s *apiServer) store(job *batchv1.Job) {
+	if s.strips {
+		delete(job.Labels, v1alpha1.LabelOrigin)
+	}
 	s.version++
 	job.ResourceVersion = fmt.Sprint(s.version)
 	s.jobs[keyOf(job)] = job.DeepCopy()

@@ -1,0 +1,137 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/usage"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// The watch of a worker's mirrors shows none that lacks its marks: the label and the annotation
+// that say which hub Job it stands for. Policies and people remove them, and the mirror runs on.
+
+// takeExisting remembers the Job that has the mirror's name already, unless it isn't ours. A mirror
+// that has lost its marks gets them again.
+func (r *Reconciler) takeExisting(ctx context.Context, t *turn, w worker) (result, error) {
+	existing, err := existingIn(ctx, t, w)
+	switch {
+	case err != nil:
+		return result{}, err
+	case existing == nil:
+		return result{changed: true, void: true}, nil // gone meanwhile: create it again
+	case mirror.Owns(r.options.Origin, t.Job.UID, existing) != mirror.Foreign:
+		return changed, r.wroteMirror(t.record, w, existing)
+	case r.isUnmarked(t, w, existing):
+		return r.mark(ctx, t, w, existing)
+	default:
+		return result{}, &refusalError{worker: w.Name(), reason: v1alpha1.EventConflict,
+			text: "has a Job " + t.Key.String() + " that isn't ours; it is left alone"}
+	}
+}
+
+// existingIn reads the Job of this name from a worker; nil: there is none.
+func existingIn(ctx context.Context, t *turn, w worker) (*batchv1.Job, error) {
+	var existing batchv1.Job
+	err := w.Client().Get(ctx, t.Key, &existing)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, &workerError{w.Name(), err}
+	default:
+		return &existing, nil
+	}
+}
+
+// isUnmarked reports whether a Job in a worker is the hub Job's mirror, and lacks a mark. The hub
+// Job's account has the mirrors' UIDs, too, also after a restart.
+func (r *Reconciler) isUnmarked(t *turn, w worker, existing *batchv1.Job) bool {
+	known := []types.UID{t.known.mirrors[w.Name()].created}
+	if m := usage.Read(t.Job).Of(usage.ID{Worker: w.Name(), UID: existing.UID}); !m.Left {
+		known = append(known, m.UID)
+	}
+	return mirror.IsUnmarked(r.options.Origin, t.Job.UID, existing, known)
+}
+
+// mark gives a mirror its marks again. One that can't have them would run unseen: it's taken back.
+func (r *Reconciler) mark(ctx context.Context, t *turn, w worker, existing *batchv1.Job) (result, error) {
+	if existing.DeletionTimestamp != nil {
+		return result{}, goes(w)
+	}
+	meta := exactly(existing)
+	meta["labels"] = map[string]any{v1alpha1.LabelOrigin: string(r.options.Origin)}
+	meta["annotations"] = map[string]any{v1alpha1.AnnotationHubUID: string(t.Job.UID)}
+	answer, err := sendPatch(ctx, w, existing, metadataPatch(meta))
+	switch {
+	case isRefusal(err):
+		return result{}, r.takeBack(ctx, t, w, existing, "keeps the mirror from having its marks")
+	case err != nil:
+		return result{}, err
+	case mirror.Owns(r.options.Origin, t.Job.UID, answer) != mirror.Ours:
+		return result{}, r.takeBack(ctx, t, w, answer, removes([]string{v1alpha1.LabelOrigin, v1alpha1.AnnotationHubUID}))
+	}
+	done := r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventDrift, Warning: true,
+		Message: "Worker " + w.Name() + ": the label or annotation by which the Job is found there was removed, and is there again"})
+	done.changed = true
+	return done, r.wroteMirror(t.record, w, answer)
+}
+
+// missingMarks are the labels and annotations of Jobferry's that a worker has left out of a mirror.
+func missingMarks(sent, answer *batchv1.Job) (keys []string) {
+	if answer.Labels[v1alpha1.LabelOrigin] != sent.Labels[v1alpha1.LabelOrigin] {
+		keys = append(keys, v1alpha1.LabelOrigin)
+	}
+	for _, key := range slices.Sorted(maps.Keys(sent.Annotations)) {
+		value, has := answer.Annotations[key]
+		if strings.HasPrefix(key, v1alpha1.KeyPrefix) && !has || key == v1alpha1.AnnotationHubUID && value != sent.Annotations[key] {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+func removes(marks []string) string {
+	return "removes " + strings.Join(marks, ", ") + " from Jobs, without which a mirror can't be followed: " +
+		"look for a policy there, and have it leave " + v1alpha1.KeyPrefix + "* alone"
+}
+
+// takeBack deletes a mirror that can't be followed. The worker is passed over when the mirror and
+// its Pods are gone, or the Job would run twice.
+func (r *Reconciler) takeBack(ctx context.Context, t *turn, w worker, m *batchv1.Job, why string) error {
+	err := w.Client().Delete(ctx, named(t.Job), client.Preconditions{UID: &m.UID}, client.PropagationPolicy(metav1.DeletePropagationForeground))
+	if client.IgnoreNotFound(err) != nil {
+		return &workerError{w.Name(), fmt.Errorf("it %s, and doesn't delete it: %w", why, err)}
+	}
+	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.takenBack = why })
+	r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventMirrorRefused, Warning: true,
+		Message: "Worker " + w.Name() + ": " + why + "; it's being deleted there"})
+	return goes(w)
+}
+
+// leave passes over a worker from which a mirror was taken back, once it's gone.
+func (r *Reconciler) leave(ctx context.Context, t *turn, w worker, why string) error {
+	existing, err := existingIn(ctx, t, w)
+	switch {
+	case err != nil:
+		return err
+	case existing != nil && r.isUnmarked(t, w, existing):
+		return goes(w)
+	}
+	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.takenBack = "" })
+	return &refusalError{worker: w.Name(), reason: v1alpha1.EventMirrorRefused, text: why}
+}
+
+// goes is the error for a mirror that is being deleted, and that no watch shows.
+func goes(w worker) error { return &workerError{w.Name(), errLeaving} }

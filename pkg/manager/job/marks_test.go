@@ -1,0 +1,60 @@
+package job
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// Somebody removes a mirror's marks: the same mirror has them again, and runs nowhere else.
+func TestRemovedMarks(t *testing.T) {
+	for name, remove := range map[string]func(*batchv1.Job){
+		"the label":      func(m *batchv1.Job) { delete(m.Labels, v1alpha1.LabelOrigin) },
+		"the annotation": func(m *batchv1.Job) { delete(m.Annotations, v1alpha1.AnnotationHubUID) },
+		"both":           func(m *batchv1.Job) { m.Labels, m.Annotations = nil, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.submits(aJob("train"))
+			w.step(time.Minute)
+			before := w.worker("a").api.jobs[jobKey]
+			w.worker("a").api.change(jobKey, remove)
+			w.step(time.Minute)
+			after := w.worker("a").api.jobs[jobKey]
+			if after.UID != before.UID || mirror.Owns("hub-1", w.hub.jobs[jobKey].UID, after) != mirror.Ours || w.running("b") {
+				w.fail("ends as:\n%s", w.state())
+			}
+		})
+	}
+}
+
+// A mirror that can't have its marks is taken back before its Job goes on elsewhere.
+func TestMarksThatCantBe(t *testing.T) {
+	for name, prepare := range map[string]func(*world){
+		"a new mirror": func(w *world) { w.worker("a").api.strips = true; w.submits(aJob("train")) },
+		"one that runs": func(w *world) {
+			w.submits(aJob("train"))
+			w.step(time.Minute)
+			w.worker("a").api.strips = true
+			w.worker("a").api.change(jobKey, func(m *batchv1.Job) { m.Annotations["example.org/touched"] = "true" })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			prepare(w)
+			w.step(time.Minute)
+			if w.worker("a").api.jobs[jobKey] != nil || !w.running("b") {
+				w.fail("ends as:\n%s", w.state())
+			}
+			if !slices.ContainsFunc(w.events, func(e string) bool { return strings.Contains(e, "removes "+v1alpha1.LabelOrigin) }) {
+				w.fail("events: %q", w.events)
+			}
+		})
+	}
+}
