@@ -28,7 +28,7 @@ var (
 // the hub and the admin of a third worker send all that is known to cost the manager much if it
 // isn't bounded, again and again. First these are none of the manager's business: that costs the
 // API servers the same. All honest Jobs are placed, the manager lives, and its memory stays small.
-// What each costly input is stands in costs_test.go.
+// What each costly input is stands in costs_tenant_test.go and costs_worker_test.go.
 //
 // A stream that `kubectl jobferry cp` unpacks costs the user's machine, not the manager: that is
 // played in pkg/plugin/archive.
