@@ -10,15 +10,10 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror/intervals"
 )
 
-const (
-	// maxClockSkew is how far a worker's clock may be ahead of the hub's; times ahead by less are
-	// taken back to the hub's now.
-	maxClockSkew = time.Hour
-	// staleCountersAfter is how long after a mirror's end, and after the Pods' grace period,
-	// counters that still show Pods are taken for stale: Job controllers of 1.30 and before end a
-	// Job with Pods left, and never update it again.
-	staleCountersAfter = time.Minute
-)
+// staleCountersAfter is how long after a mirror's end, and after the Pods' grace period, counters
+// that still show Pods are taken for stale: Job controllers of 1.30 and before end a Job with Pods
+// left, and never update it again.
+const staleCountersAfter = time.Minute
 
 // Verdict is the result of Reflect: Next, Unchanged, Deferred or Violation.
 type Verdict interface{ verdict() }

@@ -3,11 +3,9 @@ package mirror
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Limits for the conditions of a worker. The lengths are those of metav1.Condition.
@@ -28,8 +26,6 @@ var inputRules = []rule{
 	{"conditions-well-formed", conditionsWellFormed},
 	// A Job can't both succeed and fail.
 	{"outcome-exclusive", outcomeExclusive},
-	// Clocks differ by less than maxClockSkew.
-	{"times-plausible", timesPlausible},
 	// validateJobStatus: ValidateNonnegativeField.
 	{"counters-non-negative", countersNonNegative},
 	// RejectCompletedIndexesForNonIndexedJob.
@@ -84,33 +80,6 @@ func conditionsWellFormed(r *reflection) string {
 
 func outcomeExclusive(r *reflection) string {
 	return unless(!contradictory(&r.mirror.Status), "conditions say both that the Job succeeds and that it fails")
-}
-
-func timesPlausible(r *reflection) string {
-	s := &r.mirror.Status
-	latest := r.now.Add(maxClockSkew)
-	check := func(what string, t *metav1.Time) string {
-		if t.IsZero() || (!t.After(latest) && t.Unix() >= 0) {
-			return ""
-		}
-		return fmt.Sprintf("%s isn't between 1970 and %s", what, latest.UTC().Format(time.RFC3339))
-	}
-	if m := check("startTime", s.StartTime); m != "" {
-		return m
-	}
-	if m := check("completionTime", s.CompletionTime); m != "" {
-		return m
-	}
-	for i := range s.Conditions {
-		c := &s.Conditions[i]
-		if !slices.Contains(knownConditions, c.Type) {
-			continue
-		}
-		if m := check(fmt.Sprintf("lastTransitionTime of condition %s", c.Type), &c.LastTransitionTime); m != "" {
-			return m
-		}
-	}
-	return ""
 }
 
 func countersNonNegative(r *reflection) string { return negativeCounter(&r.mirror.Status) }

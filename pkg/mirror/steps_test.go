@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -24,6 +25,10 @@ const (
 )
 
 var start, end = noon, noon.Add(5 * time.Minute)
+
+func createdAt(at time.Time) func(*batchv1.Job) {
+	return func(j *batchv1.Job) { j.CreationTimestamp = metav1.NewTime(at) }
+}
 
 func successPolicy(j *batchv1.Job) {
 	j.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededCount: ptr.To[int32](1)}}}
@@ -121,6 +126,14 @@ var stepRows = map[string]struct{ hub, mirror, want *mirrortest.Job }{
 	"a worker's clock that's ahead": {
 		job(), job().Started(now.Add(time.Minute)).Completed(now.Add(2*time.Minute)).True(criteria, "", now.Add(time.Minute)).True(complete, "", now.Add(2*time.Minute)),
 		job().Started(now).Completed(now).Do(trueFor(criteria, "", "", now)).True(complete, "", now),
+	},
+	"a worker's clock that's 90 minutes ahead": {
+		job(), job().Started(now.Add(90*time.Minute)).Completed(now.Add(91*time.Minute)).True(criteria, "", now.Add(91*time.Minute)).True(complete, "", now.Add(91*time.Minute)),
+		job().Started(now).Completed(now).Do(trueFor(criteria, "", "", now)).True(complete, "", now),
+	},
+	"a worker's clock that's 90 minutes behind": {
+		job().Do(createdAt(start)), job().Started(start.Add(-90*time.Minute)).Completed(start.Add(-89*time.Minute)).True(criteria, "", start.Add(-89*time.Minute)).True(complete, "", start.Add(-89*time.Minute)),
+		job().Do(createdAt(start)).Started(start).Completed(start).Do(trueFor(criteria, "", "", start)).True(complete, "", start),
 	},
 	"a worker's clock that's behind": {
 		job().Started(end), job().Started(start).Completed(start.Add(time.Second)).True(criteria, "", start).True(complete, "", start.Add(time.Second)),

@@ -77,12 +77,17 @@ func (r *reflection) transition(t batchv1.JobConditionType) time.Time {
 	return r.now
 }
 
-// clamp limits a worker's time to now, in case that clock is ahead; a missing time is now.
+// clamp keeps a worker's time between the Job's creation and now, whatever the worker's clock says;
+// a missing time is now.
 func (r *reflection) clamp(t metav1.Time) time.Time {
-	if t.IsZero() || t.After(r.now) {
+	switch created := r.hub.CreationTimestamp; {
+	case t.IsZero() || t.After(r.now):
 		return r.now
+	case t.Before(&created):
+		return created.Time
+	default:
+		return t.Truncate(time.Second)
 	}
-	return t.Truncate(time.Second)
 }
 
 func (r *reflection) clampPtr(t *metav1.Time) *metav1.Time {
