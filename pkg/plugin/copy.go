@@ -6,11 +6,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/kubectl/pkg/util/templates"
 
 	"github.com/jobferry/jobferry/pkg/plugin/archive"
+	"github.com/jobferry/jobferry/pkg/util/quantities"
 )
 
 // copyFlags are those of cp.
@@ -57,7 +57,7 @@ func remotePath(arg string) (job, file string, ok bool) {
 }
 
 func (c *cli) copy(cmd *cobra.Command, f *copyFlags, from, to string) error {
-	size, err := resource.ParseQuantity(f.maxSize)
+	size, err := quantities.Parse(f.maxSize)
 	if err != nil || size.Value() <= 0 {
 		return usage(cmd, "--max-size %s: it must be a number of bytes such as 500Mi", f.maxSize)
 	}

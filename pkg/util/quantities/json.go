@@ -8,9 +8,9 @@ import (
 )
 
 // HasCostlyJSON reports whether JSON has a costly quantity, where a type has quantities. Without a
-// type, each text that looks like one counts.
+// type, each text that looks like one counts. Nothing decodes what isn't JSON.
 func HasCostlyJSON(text []byte, of reflect.Type) bool {
-	if !MayHaveCostly(text) {
+	if !MayHaveCostly(text) || !json.Valid(text) { // what is valid isn't nested deeply
 		return false
 	}
 	d := json.NewDecoder(bytes.NewReader(text))

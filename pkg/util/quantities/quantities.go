@@ -4,6 +4,7 @@
 package quantities
 
 import (
+	"errors"
 	"reflect"
 	"strings"
 
@@ -30,6 +31,16 @@ func IsCostly(text string) bool {
 	}
 	at := strings.IndexAny(text, "eE")
 	return at >= 0 && len(strings.TrimLeft(text[at+1:], "+-")) > MaxExponentDigits
+}
+
+var errCostly = errors.New("a quantity of so many characters, or with such an exponent, isn't read")
+
+// Parse reads a quantity that isn't costly.
+func Parse(text string) (resource.Quantity, error) {
+	if IsCostly(text) {
+		return resource.Quantity{}, errCostly
+	}
+	return resource.ParseQuantity(text)
 }
 
 // MayHaveCostly looks for what may be such a text, in any encoding, and finds much else, such as

@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"pgregory.net/rapid"
+
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
 func TestIsCostly(t *testing.T) {
@@ -51,7 +53,9 @@ func TestHasCostlyJSON(t *testing.T) {
 		`{"spec":{"containers":[{"resources":{"limits":{"cpu":"1e9999999","cpu":"1"}}}]}}`:                             true,
 		`{"spec":{"overhead":{"cpu":"1"},"volumes":[{"emptyDir":{"sizeLimit":"1e9999999"}}]}}`:                         true,
 		`{"spec":{"unknown":{"cpu":"1e9999999"}}}`:                                                                     false,
-		`{"spec":`: false,
+		`{"spec":`:            false,
+		`[{"a":"1e9999999",x`: false,
+		`["1e9999999",x`:      false,
 	} {
 		if got := HasCostlyJSON([]byte(text), reflect.TypeFor[corev1.Pod]()); got != want {
 			t.Errorf("%s: %t, want %t", text, got, want)
@@ -62,4 +66,20 @@ func TestHasCostlyJSON(t *testing.T) {
 			t.Errorf("%s, without a type: %t, want %t", text, got, want)
 		}
 	}
+}
+
+func FuzzCost(f *testing.F) {
+	f.Add("1", "0", "")
+	f.Add("1e", "9", "")
+	f.Add(`{"a":"1e9999",`, `"a":{},`, `"a":1}`)
+	f.Add(`["1e9999"`, ",[", "")
+	f.Add(`["1e9999"`, ",1e99999", "]")
+	f.Add(`[{"a":"1e9999",x`, " ", "")
+	costtest.Check(f, 64<<10, 150, func(text string) {
+		if q, err := Parse(text); err == nil {
+			_, _ = q.CmpInt64(5), q.String()
+		}
+		HasCostlyJSON([]byte(text), nil)
+		HasCostlyJSON([]byte(text), reflect.TypeFor[corev1.Pod]())
+	})
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
 func TestClean(t *testing.T) {
@@ -62,5 +64,14 @@ func FuzzClean(f *testing.F) {
 		if got := Reason(in); !reason.MatchString(got) || len(got) > MaxReason {
 			t.Errorf("the reason %q becomes %q", in, got)
 		}
+	})
+}
+
+func FuzzCost(f *testing.F) {
+	f.Add("", "\x1b]0;", "")
+	f.Add("", "\u202e", "x")
+	f.Add("", "\xff", "")
+	costtest.Check(f, 64<<10, 1, func(text string) {
+		_, _ = Clean(text, MaxMessage), Reason(text)
 	})
 }

@@ -1,0 +1,47 @@
+// Package costtest finds texts that cost far more than they are long. It counts bytes of memory, and
+// no time, so that the same text costs the same on every machine.
+package costtest
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// Check fuzzes what reads foreign text. The text is a begin, a part that is repeated until the text
+// has about a size, and an end: a few bytes stand for what takes long only when it's large. A text
+// may cost at most a number of bytes for each of the size.
+func Check(f *testing.F, size, perByte int, read func(text string)) {
+	f.Helper()
+	f.Fuzz(func(t *testing.T, begin, part, end string) {
+		text := textOf(begin, part, end, size)
+		most := uint64(size) * uint64(perByte) //nolint:gosec // both are positive
+		// What is made once for all texts is there the second time.
+		if costOf(text, read) > most {
+			if cost := costOf(text, read); cost > most {
+				t.Errorf("%d bytes, %.40q, %.40q again and again, %.40q, cost %d KiB of memory, and not %d KiB at most", len(text), begin, part, end, cost>>10, most>>10)
+			}
+		}
+	})
+}
+
+func textOf(begin, part, end string, size int) string {
+	begin, end = begin[:min(len(begin), size)], end[:min(len(end), size)]
+	if left := size - len(begin) - len(end); len(part) > 0 && left > 0 {
+		return begin + strings.Repeat(part, left/len(part)) + end
+	}
+	return begin + end
+}
+
+// costOf is what is allocated, and how much a stack grows.
+func costOf(text string, read func(text string)) uint64 {
+	cost := make(chan uint64)
+	go func() { // on a stack that hasn't grown before
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		read(text)
+		runtime.ReadMemStats(&after)
+		cost <- after.TotalAlloc - before.TotalAlloc + max(after.StackInuse, before.StackInuse) - before.StackInuse
+	}()
+	return <-cost
+}
