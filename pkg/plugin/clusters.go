@@ -14,6 +14,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/show"
+	"github.com/jobferry/jobferry/pkg/util/selectors"
 )
 
 func newClusters(c *cli) *cobra.Command {
@@ -33,7 +34,7 @@ func newClusters(c *cli) *cobra.Command {
 	out := addOutput(cmd)
 	cmd.Flags().StringVarP(&selector, "selector", "l", "", "Show only workers with these labels")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		chosen, err := labels.Parse(selector)
+		chosen, err := selectors.Parse(selector)
 		if err != nil {
 			return usage(cmd, "--selector: %w", err)
 		}

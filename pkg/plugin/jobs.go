@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubectl/pkg/util/templates"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +20,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/show"
+	"github.com/jobferry/jobferry/pkg/util/selectors"
 )
 
 // jobsFlags select Jobs.
@@ -118,7 +118,7 @@ func (c *cli) lineOf(ctx context.Context, jobs []batchv1.Job) map[types.Namespac
 // listJobs returns the Jobs of Jobferry that the flags and arguments select, and their namespace,
 // which is empty for all namespaces.
 func (c *cli) listJobs(cmd *cobra.Command, hub client.Client, f *jobsFlags, names []string) (*batchv1.JobList, string, error) {
-	selector, err := labels.Parse(f.selector)
+	selector, err := selectors.Parse(f.selector)
 	if err != nil {
 		return nil, "", usage(cmd, "--selector: %w", err)
 	}

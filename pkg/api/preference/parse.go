@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/selectors"
 )
 
 // What a preference may have. The manager holds those of all Jobs that wait.
@@ -93,7 +94,7 @@ func parseStep(text string) (s step, err error) {
 	case anywhere:
 		s.selector = labels.Everything()
 	default:
-		if s.selector, err = labels.Parse(selector); err != nil {
+		if s.selector, err = selectors.Parse(selector); err != nil {
 			return s, badStep(text)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/selectors"
 )
 
 // ParseSelector reads the cluster selector from a Job's annotations. It is nil, which matches all
@@ -15,7 +16,7 @@ func ParseSelector(annotations map[string]string) (labels.Selector, error) {
 	if !ok || value == "" {
 		return nil, nil
 	}
-	selector, err := labels.Parse(value)
+	selector, err := selectors.Parse(value)
 	if err != nil {
 		return nil, &SelectorError{Value: value, Err: err}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/preference"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
 func TestParseSelector(t *testing.T) {
@@ -37,4 +38,14 @@ func TestParseSelectorTellsTheWayOut(t *testing.T) {
 			t.Errorf("%q doesn't say %q", err, part)
 		}
 	}
+}
+
+func FuzzCost(f *testing.F) {
+	f.Add("a", ";a", "")
+	f.Add("a", ",a", "; return after 1h")
+	f.Add("a", " ", "after 5m")
+	costtest.Check(f, 64<<10, 20, func(text string) {
+		_, _ = preference.Parse(map[string]string{v1alpha1.AnnotationClusterPreference: text})
+		_, _ = preference.ParseSelector(map[string]string{v1alpha1.AnnotationClusterSelector: text})
+	})
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
+	"github.com/jobferry/jobferry/pkg/util/selectors"
 )
 
 // Description is what is known about one Job.
@@ -122,7 +123,7 @@ func (d Description) candidates() Table {
 // placeable tells whether a Job can be placed on a worker, as far as the hub's objects show. It
 // checks in the order of placement.
 func placeable(job *batchv1.Job, w *v1alpha1.WorkerCluster) cell {
-	selector, err := labels.Parse(job.Annotations[v1alpha1.AnnotationClusterSelector])
+	selector, err := selectors.Parse(job.Annotations[v1alpha1.AnnotationClusterSelector])
 	switch {
 	case shards.IsOn(job, w.Name):
 		return cell{"the Job is here", toneGood}

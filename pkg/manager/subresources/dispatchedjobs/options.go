@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/jobferry/jobferry/pkg/util/selectors"
 )
 
 // Parameters of a request.
@@ -38,10 +40,10 @@ func ParseOptions(query url.Values) (*Options, error) {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	var err error
-	if o.labels, err = labels.Parse(o.LabelSelector); err != nil {
+	if o.labels, err = selectors.Parse(o.LabelSelector); err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("labelSelector: %v", err))
 	}
-	if o.fields, err = fields.ParseSelector(o.FieldSelector); err != nil {
+	if o.fields, err = selectors.ParseFields(o.FieldSelector); err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("fieldSelector: %v", err))
 	}
 	for _, r := range o.fields.Requirements() {
