@@ -11,6 +11,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
@@ -96,5 +97,19 @@ func FuzzAnnotations(f *testing.F) {
 		if patch, ok := Drift(hub, m, target).(Patch); ok && !json.Valid(patch.Bytes()) {
 			t.Errorf("the patch %q", patch.Bytes())
 		}
+	})
+}
+
+// The records on a Job are read in what they're long, whoever has written them.
+func FuzzCost(f *testing.F) {
+	f.Add(`{"conditions":[{}`, ",{}", "]}")
+	f.Add(`{"uncountedTerminatedPods":{"failed":[""`, `,""`, "]}}")
+	f.Add(`{"labels":[""`, `,""`, `],"scheduling":"x","resources":"x"}`)
+	f.Add("", "[", "")
+	costtest.Check(f, 64<<10, 60, func(text string) {
+		job := &batchv1.Job{}
+		job.Annotations = map[string]string{v1alpha1.AnnotationMovedWith: text, v1alpha1.AnnotationProjected: text}
+		MovedWith(job)
+		readRecord(job)
 	})
 }

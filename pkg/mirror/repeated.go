@@ -61,8 +61,8 @@ func EndedBefore(hub, mirror *batchv1.Job) Ended {
 // MovedWith is the progress that the hub knew of when it last moved the Job. It is false if the Job
 // never moved, or someone edited the annotation. Indexes are left out if they are too many.
 func MovedWith(hub *batchv1.Job) (with batchv1.JobStatus, is bool) {
-	err := json.Unmarshal([]byte(hub.Annotations[v1alpha1.AnnotationMovedWith]), &with)
-	return with, err == nil
+	text := hub.Annotations[v1alpha1.AnnotationMovedWith]
+	return with, len(text) <= 2*maxMovedIndexes && json.Unmarshal([]byte(text), &with) == nil
 }
 
 // maxMovedIndexes bounds the text of the indexes that a hub Job keeps of its last move, in bytes.

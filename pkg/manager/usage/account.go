@@ -6,6 +6,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -24,6 +25,8 @@ const (
 	MaxMirrors = 16
 	// most is how many it has in all.
 	most = 256
+	// maxObjects of JSON is more than so many mirrors have, with their requests.
+	maxObjects = 2 * most
 	// MaxResources is how many resources of a Pod count: those that Kubernetes knows, then the others
 	// by name.
 	MaxResources = 8
@@ -79,7 +82,7 @@ func (m Moment) time() time.Time { return time.UnixMilli(int64(math.Round(float6
 func Read(job *batchv1.Job) Account {
 	var a Account
 	text := job.Annotations[v1alpha1.AnnotationUsage]
-	if text == "" || quantities.HasCostlyJSON([]byte(text), reflect.TypeFor[Account]()) || json.Unmarshal([]byte(text), &a) != nil {
+	if text == "" || strings.Count(text, "{") > maxObjects || quantities.HasCostlyJSON([]byte(text), reflect.TypeFor[Account]()) || json.Unmarshal([]byte(text), &a) != nil {
 		return nil
 	}
 	return slices.DeleteFunc(a[:min(len(a), most)], func(m Mirror) bool { return !m.makesSense() })

@@ -4,6 +4,11 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
 // A worker may give its mirror the UID of another worker's.
@@ -41,4 +46,17 @@ func TestAnAccountLacksNothingSmall(t *testing.T) {
 			t.Errorf("%v, and then %v: %v", row.was, row.is, lacks)
 		}
 	}
+}
+
+// An account is read in what it's long, whoever has written it.
+func FuzzCost(f *testing.F) {
+	f.Add("[{}", ",{}", "]")
+	f.Add(`[{"requests":{"a":"1"`, `,"a":"1e1"`, "}}]")
+	f.Add(`[{"requests":{"a":"1e9999"`, " ", "x")
+	f.Add(`["1e9999"`, ",[", "")
+	costtest.Check(f, 64<<10, 100, func(text string) {
+		job := &batchv1.Job{}
+		job.Annotations = map[string]string{v1alpha1.AnnotationUsage: text}
+		Read(job)
+	})
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
 func TestParseStrict(t *testing.T) {
@@ -94,6 +96,14 @@ func (s Set) canonical() bool {
 	return true
 }
 
+// sharedOf has the lowest index that both sets have.
+func sharedOf(a, b Set) Set {
+	if index, is := Shared(a, b, nil); is {
+		return Of(index)
+	}
+	return nil
+}
+
 // The laws: a set behaves as a plain list of its members does.
 func TestSetLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -121,6 +131,7 @@ func TestSetLaws(t *testing.T) {
 			"intersect": {a.Intersect(b), func(i int) bool { return inA(i) && inB(i) }},
 			"minus":     {a.Minus(b), func(i int) bool { return inA(i) && !inB(i) }},
 			"below":     {a.Below(n), func(i int) bool { return inA(i) && i < n }},
+			"shared":    {sharedOf(a, b), func(i int) bool { return inA(i) && inB(i) && i == a.Intersect(b).First(1)[0] }},
 			"meeting": {a.Meeting(b), func(i int) bool {
 				return slices.ContainsFunc(a, func(iv interval) bool {
 					return iv.first <= i && i <= iv.last && len(Set{iv}.Intersect(b)) > 0
@@ -193,5 +204,18 @@ func FuzzParse(f *testing.F) {
 		if err == nil && !slices.Equal(strict.Below(NoLimit), lenient) {
 			t.Errorf("%q is read strictly as %q, leniently as %q", text, strict, lenient)
 		}
+	})
+}
+
+func FuzzCost(f *testing.F) {
+	f.Add("0", ",1", "")
+	f.Add("0-1", ",3-5", "")
+	f.Add("0", "7", "")
+	costtest.Check(f, 64<<10, 100, func(text string) {
+		if set, err := ParseStrict(text, NoLimit); err == nil {
+			_ = set.String()
+		}
+		set := ParseLenient(text, NoLimit)
+		Shared(set, set)
 	})
 }

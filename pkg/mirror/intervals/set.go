@@ -114,6 +114,18 @@ func (s Set) Intersect(t Set) Set {
 	return combine(s.near(t), t.near(s), func(inS, inT bool) bool { return inS && inT })
 }
 
+// Shared returns an index that several of some sets have; false: there is none.
+func Shared(sets ...Set) (index int, is bool) {
+	all := slices.Concat(sets...)
+	slices.SortFunc(all, func(x, y interval) int { return x.first - y.first })
+	for i := 1; i < len(all); i++ {
+		if all[i].first <= all[i-1].last {
+			return all[i].first, true
+		}
+	}
+	return 0, false
+}
+
 // Minus returns the indexes of s that aren't in t.
 func (s Set) Minus(t Set) Set {
 	return combine(s, t.near(s), func(inS, inT bool) bool { return inS && !inT })

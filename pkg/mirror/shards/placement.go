@@ -147,8 +147,14 @@ func (p Placement) within(job *batchv1.Job) Placement {
 	return p
 }
 
+// maxShards bounds the shards of a Job.
+const maxShards = 1000
+
 func (p *Placement) readShards(job *batchv1.Job, states map[string]State) error {
-	var all intervals.Set
+	if strings.Count(job.Annotations[v1alpha1.AnnotationShards], ";") >= maxShards {
+		return fmt.Errorf("it names more than %d workers", maxShards)
+	}
+	var all []intervals.Set
 	for worker, amount := range amounts(job) {
 		shard := Shard{Worker: worker, State: states[worker]}
 		var err error
@@ -159,11 +165,12 @@ func (p *Placement) readShards(job *batchv1.Job, states map[string]State) error 
 			return fmt.Errorf("%.64q isn't the name of a worker", worker)
 		case shard.Parallelism < 0 || shard.Succeeded < 0 || shard.Failed < 0:
 			return fmt.Errorf("worker %s: a counter in %s is negative", worker, v1alpha1.AnnotationShardsState)
-		case len(all.Intersect(shard.Indexes)) > 0:
-			return fmt.Errorf("index %d is in two shards", all.Intersect(shard.Indexes).First(1)[0])
 		}
-		all = all.Union(shard.Indexes)
+		all = append(all, shard.Indexes)
 		p.Shards = append(p.Shards, shard)
+	}
+	if index, is := intervals.Shared(all...); is {
+		return fmt.Errorf("index %d is in two shards", index)
 	}
 	slices.SortFunc(p.Shards, func(a, b Shard) int { return cmp.Compare(a.Worker, b.Worker) })
 	for i := 1; i < len(p.Shards); i++ {

@@ -1,0 +1,42 @@
+package shards
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
+	"github.com/jobferry/jobferry/pkg/util/costtest"
+)
+
+// A Job that names very many workers isn't divided: each would be looked for in all others.
+func TestVeryManyShards(t *testing.T) {
+	text := &strings.Builder{}
+	for i := range maxShards {
+		fmt.Fprintf(text, "w%d=%d;", i, i)
+	}
+	job := mirrortest.New("job").Indexed(maxShards + 1).Obj()
+	job.Annotations = map[string]string{v1alpha1.AnnotationShardsState: "{}", v1alpha1.AnnotationShards: strings.TrimSuffix(text.String(), ";")}
+	if p, err := Read(job); err != nil || len(p.Shards) != maxShards {
+		t.Errorf("%d shards, %v", len(p.Shards), err)
+	}
+	job.Annotations[v1alpha1.AnnotationShards] = text.String() + "w=7000"
+	if _, err := Read(job); err == nil || !strings.Contains(err.Error(), "more than") {
+		t.Error(err)
+	}
+}
+
+func FuzzCost(f *testing.F) {
+	f.Add("a=0", ";a=1", "")
+	f.Add("a=0", ",2,4,6", "")
+	f.Add(`{"shards":{"a":{}`, `,"a":{}`, "}}")
+	f.Add("", "[", "")
+	costtest.Check(f, 64<<10, 100, func(text string) {
+		job := mirrortest.New("job").Indexed(10).Obj()
+		job.Annotations = map[string]string{v1alpha1.AnnotationShardsState: "{}", v1alpha1.AnnotationShards: text}
+		_, _ = Read(job) // whatever it is
+		job.Annotations = map[string]string{v1alpha1.AnnotationShardsState: text, v1alpha1.AnnotationShards: "a=0"}
+		_, _ = Read(job)
+	})
+}
