@@ -10,11 +10,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/placement/internal/autoscaling"
 	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 	. "github.com/jobferry/jobferry/pkg/placement/internal/capacity/capacitytest"
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
 // pool is a NodePool as JSON, with fields of its spec and its template's spec.
@@ -318,5 +320,45 @@ func FuzzReadNodePools(f *testing.F) {
 		if g := autoscaling.GrowthOf(nil, o); g != nil {
 			autoscaling.NewRoom(g, nil, nil).Nodes(shape(NewJob("one").Requests("cpu", "1")), 10)
 		}
+	})
+}
+
+// A NodePool of very many values isn't read: each node is compared with them.
+func TestNodePoolsOfVeryManyValues(t *testing.T) {
+	for values, want := range map[int]int{900: 1, 1000: 0} {
+		requirement := `{"key":"a","operator":"NotIn","values":["x"` + strings.Repeat(`,"y"`, values) + `]},`
+		p := strings.Replace(pool("p", "", ""), `"requirements":[`, `"requirements":[`+requirement, 1)
+		if got := len(observe(t, nil, nil, p).Pools); got != want {
+			t.Errorf("%d values: %d pools are read, want %d", values, got, want)
+		}
+	}
+}
+
+func FuzzCostOfStatus(f *testing.F) {
+	for _, part := range []string{",", "a: ,", "&a ,", "*a,", "!!a ,", `"",`, "[", "{", "? ", "[?,"} {
+		f.Add("a: &a [x]\nnodeGroups: [", part, "]")
+	}
+	for _, part := range []string{"a:\n", "- ", "- a\n", "? a\n", "#\n", "---\n"} {
+		f.Add("nodeGroups:\n", part, "")
+	}
+	costtest.Check(f, 64<<10, 1000, func(text string) {
+		_, _ = autoscaling.ReadNodeGroups(text) // what is nonsense is left out
+	})
+}
+
+func FuzzCostOfKarpenter(f *testing.F) {
+	f.Add(`{"items":[`+pool("a", "", ""), ",{}", "]}")
+	f.Add(`{"items":[`+pool("a", "", ""), ","+pool("a", "", ""), "]}")
+	f.Add(`{"items":[{"metadata":{"name":"a"},"spec":{"limits":{"cpu":`, "[", "")
+	f.Add(`{"items":[{"metadata":{"name":"a"},"spec":{"limits":{"cpu":1`, "0", "}}}]}")
+	f.Add(`{"metadata":{"uid":"a","labels":{"karpenter.sh/nodepool":"a"}},"spec":{"requirements":[{}`, ",{}", "]}}")
+	f.Add(`{"metadata":{"uid":"a","labels":{"karpenter.sh/nodepool":"a"}},"spec":{"requirements":[{"values":[""`, `,""`, "]}]}}")
+	costtest.Check(f, 64<<10, 1000, func(text string) {
+		var pools autoscaling.NodePools
+		_, _ = pools.Add([]byte(text)) // what is nonsense is left out
+		if g := autoscaling.GrowthOf(nil, none.Update(pools, "", []*capacity.Node{ofPool("a", "k", "0")})); g != nil {
+			autoscaling.NewRoom(g, nil, nil).Nodes(shape(NewJob("one").Requests("cpu", "1")), 10)
+		}
+		_, _ = autoscaling.ReadNodeClaim(watch.Modified, []byte(text))
 	})
 }

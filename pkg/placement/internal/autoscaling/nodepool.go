@@ -100,8 +100,11 @@ func (p *NodePools) Add(page []byte) (next string, err error) {
 }
 
 func (p *nodePool) isValid() bool {
-	t := &p.Spec.Template
-	return len(validation.IsDNS1123Subdomain(p.Metadata.Name)) == 0 &&
+	t, values := &p.Spec.Template, 0
+	for i := range t.Spec.Requirements {
+		values += len(t.Spec.Requirements[i].Values)
+	}
+	return values <= maxValues && len(validation.IsDNS1123Subdomain(p.Metadata.Name)) == 0 &&
 		max(len(t.Metadata.Labels), len(t.Spec.Taints), len(t.Spec.Requirements), len(p.Spec.Limits)) <= maxTerms
 }
 
@@ -135,10 +138,8 @@ func (p *nodePool) limits() corev1.ResourceList {
 	limits := corev1.ResourceList{}
 	for name, said := range p.Spec.Limits {
 		limits[name] = resource.Quantity{}
-		if text := fmt.Sprint(said); !quantities.IsCostly(text) {
-			if q, err := resource.ParseQuantity(text); err == nil && q.Sign() > 0 {
-				limits[name] = q
-			}
+		if q, err := quantities.Parse(fmt.Sprint(said)); err == nil && q.Sign() > 0 {
+			limits[name] = q
 		}
 	}
 	return limits
@@ -151,14 +152,14 @@ func (p *nodePool) isReady() bool {
 	})
 }
 
-// suits reports whether a node has what the NodePool requires now: it may have been made before a
-// change.
-func (p *NodePool) suits(node *corev1.Node) bool {
+// suits tells of a node whether it has what the NodePool requires now: it may have been made before
+// a change.
+func (p *NodePool) suits() func(node *corev1.Node) bool {
 	known := slices.DeleteFunc(slices.Clone(p.requirements), func(r corev1.NodeSelectorRequirement) bool {
 		return !slices.Contains(operators, r.Operator)
 	})
 	selector, err := nodeaffinity.NewNodeSelector(&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: known}}})
-	return len(known) == 0 || err == nil && selector.Match(node)
+	return func(node *corev1.Node) bool { return len(known) == 0 || err == nil && selector.Match(node) }
 }
 
 // operators are those that a node's labels are matched by; Karpenter has more.

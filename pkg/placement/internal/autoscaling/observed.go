@@ -87,11 +87,11 @@ func (o *Observed) isOut(pool string, labels map[string]string) bool {
 // sizesOf are those of a pool's nodes. Of alike nodes, the emptiest shows what is left for Jobs
 // beside what runs on all of them, such as DaemonSets.
 func sizesOf(pool *NodePool, nodes []*capacity.Node) map[string]size {
-	sizes := map[string]size{}
+	sizes, suits := map[string]size{}, pool.suits()
 	for _, n := range nodes {
 		kind := n.Object.Labels[corev1.LabelInstanceTypeStable]
 		known, is := sizes[kind]
-		if !pool.suits(n.Object) || !is && len(sizes) >= maxSizes {
+		if !suits(n.Object) || !is && len(sizes) >= maxSizes {
 			continue
 		}
 		sizes[kind] = size{whole: known.whole.Max(n.Allocatable), idle: known.idle.Max(n.Idle), labels: n.Object.Labels}
