@@ -67,9 +67,31 @@ func Parse(token string) (Token, bool) {
 	return t, t.Account.Namespace != "" && t.Account.Name != "" && c.Issued > 0 && c.Expires > c.Issued
 }
 
+// MaxKubeconfigBytes bounds what is parsed: a kubeconfig for one cluster with certificates in it has
+// a few KiB.
+const MaxKubeconfigBytes = 256 << 10
+
+// LoadKubeconfig reads a kubeconfig, but for one with aliases: of a few, gigabytes can become.
+func LoadKubeconfig(raw []byte) (*clientcmdapi.Config, error) {
+	if len(raw) > MaxKubeconfigBytes || mayHaveAlias(raw) {
+		return nil, fmt.Errorf("it has more than %d bytes, or YAML aliases", MaxKubeconfigBytes)
+	}
+	return clientcmd.Load(raw)
+}
+
+// mayHaveAlias looks for an asterisk where a value of YAML may begin, in any encoding.
+func mayHaveAlias(raw []byte) bool {
+	for i, b := range raw {
+		if b == '*' && (i == 0 || raw[i-1] <= ' ' || raw[i-1] > '~' || strings.IndexByte(",[{:", raw[i-1]) >= 0) {
+			return true
+		}
+	}
+	return false
+}
+
 // Of returns the token in a kubeconfig's current context; empty: it has none.
 func Of(kubeconfig []byte) string {
-	config, err := clientcmd.Load(kubeconfig)
+	config, err := LoadKubeconfig(kubeconfig)
 	if err != nil {
 		return ""
 	}
@@ -86,7 +108,7 @@ func Of(kubeconfig []byte) string {
 
 // Replace puts a token into a kubeconfig, as the only credential of its current context.
 func Replace(kubeconfig []byte, token string) ([]byte, error) {
-	config, err := clientcmd.Load(kubeconfig)
+	config, err := LoadKubeconfig(kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig: %w", err)
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
 func jwt(payload string) string {
@@ -64,4 +66,25 @@ func TestReplace(t *testing.T) {
 	if _, err := Replace([]byte("{}"), "x"); err == nil || !strings.Contains(err.Error(), "context") {
 		t.Error(err)
 	}
+}
+
+func TestLoadKubeconfig(t *testing.T) {
+	const one = "apiVersion: v1\nkind: Config\ncurrent-context: a\n"
+	for text, want := range map[string]bool{
+		one: true, one + "# 2*2\n": true, one + "extensions: [*a]\n": false, "*a": false, one + "preferences: {colors:*a}": false,
+		one + strings.Repeat(" ", MaxKubeconfigBytes): false,
+	} {
+		if _, err := LoadKubeconfig([]byte(text)); (err == nil) != want {
+			t.Errorf("%.80q, %d bytes: %v", text, len(text), err)
+		}
+	}
+}
+
+func FuzzCost(f *testing.F) {
+	f.Add("users: &a [{name: &b [x]}]\nclusters: [*a", ",*a", "]")
+	f.Add("a: [", "[", "")
+	f.Add("a: {", "a: ,", "}")
+	f.Add("users:\n", "- {}\n", "")
+	f.Add(`{"users":[{}`, ",{}", "]}")
+	costtest.Check(f, 64<<10, 1000, func(text string) { Of([]byte(text)) })
 }

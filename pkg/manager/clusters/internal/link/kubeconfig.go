@@ -12,11 +12,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/boundtoken"
 )
-
-// maxKubeconfigBytes bounds what is parsed: a kubeconfig for one cluster with certificates in it
-// has a few KiB.
-const maxKubeconfigBytes = 256 << 10
 
 // kubeconfigError says why a kubeconfig isn't used.
 type kubeconfigError struct {
@@ -80,10 +77,10 @@ func loadKubeconfig(raw []byte) (*clientcmdapi.Config, error) {
 	if len(strings.TrimSpace(string(raw))) == 0 {
 		return nil, &kubeconfigError{Reason: v1alpha1.ReasonKubeconfigMissing, Problem: "it is empty: put the worker's kubeconfig there"}
 	}
-	if len(raw) > maxKubeconfigBytes {
-		return nil, invalid("", "%d bytes are more than the %d allowed: keep one context in it", len(raw), maxKubeconfigBytes)
+	if len(raw) > boundtoken.MaxKubeconfigBytes {
+		return nil, invalid("", "%d bytes are more than the %d allowed: keep one context in it", len(raw), boundtoken.MaxKubeconfigBytes)
 	}
-	config, err := clientcmd.Load(raw)
+	config, err := boundtoken.LoadKubeconfig(raw)
 	if err != nil {
 		return nil, invalid("", "it is no kubeconfig: %v", firstLine(err))
 	}

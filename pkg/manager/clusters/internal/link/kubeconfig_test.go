@@ -9,6 +9,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/boundtoken"
 )
 
 // kubeconfig is a good one, with changes.
@@ -73,7 +74,7 @@ func TestParseKubeconfigRefuses(t *testing.T) {
 		{"nothing", []byte(" \n"), missing, ""},
 		{"rubbish", []byte("rubbish: ["), invalid, ""},
 		{"another object", []byte("apiVersion: v1\nkind: Pod\n"), invalid, ""},
-		{"too much", make([]byte, maxKubeconfigBytes+1), invalid, ""},
+		{"too much", make([]byte, boundtoken.MaxKubeconfigBytes+1), invalid, ""},
 		{"no context", kubeconfig(t, func(c *clientcmdapi.Config) { c.CurrentContext = "" }), invalid, "current-context"},
 		{"another context", kubeconfig(t, func(c *clientcmdapi.Config) { c.CurrentContext = "y" }), invalid, "current-context"},
 		{"no cluster", kubeconfig(t, func(c *clientcmdapi.Config) { delete(c.Clusters, "c") }), invalid, "contexts[x].cluster"},
