@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/jobferry/jobferry/pkg/plugin/archive"
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
 // member is one of a stream.
@@ -258,4 +259,61 @@ func TestDirectoriesCount(t *testing.T) {
 	if _, _, err := unpack(t, "r", stream(t, beside...), archive.Limits{Bytes: 1 << 20, Members: 50}); err != nil {
 		t.Errorf("45 files in one directory: %v", err)
 	}
+}
+
+// endless repeats some bytes for ever, and counts what is read of them.
+type endless struct {
+	bytes []byte
+	read  int
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	n := copy(p, e.bytes[e.read%len(e.bytes):])
+	e.read += n
+	return n, nil
+}
+
+// Headers without a member, and members that are left out, end with the limits.
+func TestEndlessStreams(t *testing.T) {
+	for name, kind := range map[string]byte{"headers of the next member": tar.TypeXHeader, "an unknown kind": '7'} {
+		var b bytes.Buffer
+		out := tar.NewWriter(&b)
+		header := &tar.Header{Name: "r/a", Typeflag: kind, Size: 512}
+		if kind == tar.TypeXHeader {
+			header = &tar.Header{Name: "r/" + strings.Repeat("x", 300), Typeflag: tar.TypeReg, Format: tar.FormatPAX}
+		}
+		if err := out.WriteHeader(header); err != nil {
+			t.Fatal(err)
+		}
+		content := b.Bytes()
+		if kind == tar.TypeXHeader {
+			content = content[:len(content)-512] // without the member
+		} else {
+			content = append(content, make([]byte, 512)...)
+		}
+		from := &endless{bytes: content}
+		_, _, err := unpack(t, "r", from, archive.Limits{Bytes: 1 << 10, Members: 10})
+		if err == nil || from.read > 1<<20 {
+			t.Errorf("%s: %d bytes are read: %v", name, from.read, err)
+		}
+	}
+}
+
+func FuzzCost(f *testing.F) {
+	for _, kind := range []byte{tar.TypeReg, tar.TypeDir, tar.TypeSymlink} {
+		var b bytes.Buffer
+		out := tar.NewWriter(&b)
+		_ = out.WriteHeader(&tar.Header{Name: "r/" + strings.Repeat("x", 300), Typeflag: kind, Format: tar.FormatPAX})
+		f.Add("", b.String(), "")
+		f.Add("", b.String()[:b.Len()-512], "")
+	}
+	dir := f.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { _ = root.Close() })
+	costtest.Check(f, 64<<10, 100, func(text string) {
+		_, _ = archive.Unpack(strings.NewReader(text), archive.Target{Root: root, From: "r", To: "copy"}, plenty)
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -17,6 +18,31 @@ import (
 type Limits struct {
 	Bytes   int64
 	Members int
+}
+
+// memberBytes is more than a member of a stream has beside the bytes of a file.
+const memberBytes = 16 << 10
+
+// stream is the most bytes that a stream may have.
+func (l Limits) stream() int64 {
+	beside := int64(l.Members+1) * memberBytes
+	return l.Bytes + min(beside, math.MaxInt64-l.Bytes)
+}
+
+// limitedStream fails after so many bytes: headers that belong to no member have no end.
+type limitedStream struct {
+	io.Reader
+	left int64
+}
+
+// Read implements io.Reader.
+func (s *limitedStream) Read(p []byte) (int, error) {
+	if s.left <= 0 {
+		return 0, errLimit
+	}
+	n, err := s.Reader.Read(p[:min(int64(len(p)), s.left)])
+	s.left -= int64(n)
+	return n, err
 }
 
 // Result is what was unpacked or packed.
@@ -43,7 +69,7 @@ type Target struct {
 
 // Unpack writes the files of a tar stream. After an error, what has been written stays.
 func Unpack(from io.Reader, to Target, limits Limits) (Result, error) {
-	in := tar.NewReader(from)
+	in := tar.NewReader(&limitedStream{from, limits.stream()})
 	var done Result
 	made := map[string]struct{}{} // the directories that members are in
 	for members := 0; ; members++ {
