@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -14,6 +15,10 @@ import (
 	"unicode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
 // fuzzedRequest is what kubectl asks a worker for.
@@ -108,5 +113,25 @@ func FuzzParameters(f *testing.F) {
 				t.Errorf("%q: %v", raw, err)
 			}
 		}
+	})
+}
+
+// What a worker's answer becomes is bounded.
+func FuzzCost(f *testing.F) {
+	for _, kind := range []string{"PodList", "EventList"} {
+		f.Add(`{"kind":"`+kind+`","apiVersion":"v1","items":[{}`, ",{}", "]}")
+	}
+	f.Add(`{"kind":"Pod","apiVersion":"v1","spec":{"containers":[{}`, ",{}", "]}}")
+	f.Add(`{"kind":"Pod","apiVersion":"v1","metadata":{"finalizers":[""`, `,""`, "]}}")
+	f.Add(`{"kind":"Pod","apiVersion":"v1","x":`, "[", "")
+	costtest.Check(f, 256<<10, 300, func(text string) {
+		resp, err := boundObject(&http.Response{Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(text))})
+		if err != nil {
+			panic(err)
+		}
+		if data, err := io.ReadAll(resp.Body); err == nil {
+			_, _ = apiruntime.Decode(scheme.Codecs.UniversalDeserializer(), data) // whatever it is
+		}
+		_ = resp.Body.Close()
 	})
 }

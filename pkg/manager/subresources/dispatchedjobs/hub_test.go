@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"runtime"
 	"strconv"
 	"strings"
@@ -30,6 +31,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
 // encode is an object as the hub sends it.
@@ -302,4 +304,20 @@ func heap() int64 {
 	runtime.GC()
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
+}
+
+func FuzzCost(f *testing.F) {
+	f.Add(string(encode(f, full("a"))), "", "")
+	f.Add(string(encode(f, &batchv1.JobList{Items: []batchv1.Job{*full("a"), *full("b")}})), "", "")
+	f.Add("k8s\x00", "\x0a\x00", "")
+	f.Add("a", ",a", "")
+	f.Add("a=b", ",a=b", "")
+	f.Add("text/plain", ",text/plain", "")
+	f.Add("application/json", ";a=b", "")
+	costtest.Check(f, 64<<10, 100, func(text string) {
+		_, _ = (&slimmer{from: bufio.NewReader(strings.NewReader(text))}).object(toTheEnd)
+		_, _ = ParseOptions(url.Values{"labelSelector": {text}})
+		_, _ = ParseOptions(url.Values{"fieldSelector": {text}})
+		_, _ = formOf(http.Header{"Accept": {text}}, nil)
+	})
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/placement/internal/scheduling"
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
 // endless are selectors that take for ever, or far longer than CEL's cost says.
@@ -175,4 +176,23 @@ func TestSelectorsOfVeryManyNodes(t *testing.T) {
 	expect(t, judge(o, 1, func(s *corev1.PodSpec) {
 		s.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: ptr.To("claim-0")}}
 	}), scheduling.FitsNow, 1)
+}
+
+// What a selector costs is bounded, whatever it is: to look at it, to compile it and to evaluate it.
+func FuzzCost(f *testing.F) {
+	for _, expression := range endless {
+		f.Add(expression[:min(len(expression), 200)], "", "")
+	}
+	f.Add(`quantity("1e1`, "0", `").isGreaterThan(quantity("1"))`)
+	f.Add(`device.driver.matches("`, "(x?){30}", `")`)
+	f.Add("optional.of(1)", ".optMap(x, x)", ".hasValue()")
+	f.Add(`device.driver == "a"`, ` || device.driver == "a"`, "")
+	f.Add(`"a" in ["a"`, `,"a"`, "]")
+	f.Add("", "(", "")
+	f.Add("!", "!", "true")
+	costtest.Check(f, resourcev1.CELSelectorExpressionMaxLength, 4000, func(text string) {
+		o := worker()
+		o.Classes[0].Spec.Selectors[0].CEL.Expression = text
+		judge(o, 1, asking("1"))
+	})
 }

@@ -81,12 +81,12 @@ func inProtobuf(t *testing.T, object apiruntime.Object) []byte {
 	return out.Bytes()
 }
 
-// repeated is an object in protobuf, of which the fields on a path from the list on are repeated in
-// two bytes each: the least that decodes into a struct.
-func repeated(t *testing.T, kind string, path ...byte) []byte {
+// repeated is an object in protobuf, of which the fields on a path from the list on are repeated so
+// many times in two bytes each: the least that decodes into a struct.
+func repeated(t testing.TB, times int, kind string, path ...byte) []byte {
 	t.Helper()
 	const bytesOf = 2
-	content := bytes.Repeat([]byte{path[len(path)-1]<<3 | bytesOf, 0}, 1_000_000)
+	content := bytes.Repeat([]byte{path[len(path)-1]<<3 | bytesOf, 0}, times)
 	for _, number := range slices.Backward(path[:len(path)-1]) {
 		content = append(binary.AppendUvarint([]byte{number<<3 | bytesOf}, uint64(len(content))), content...)
 	}
@@ -107,7 +107,7 @@ func TestAFewBytesThatBecomeMany(t *testing.T) {
 		}
 		return frame(uint32(len(content))) + string(content) //nolint:gosec // a few megabytes
 	}
-	jobs, containers := repeated(t, "JobList", 2), repeated(t, "Job", 2, 6, 2, 2)
+	jobs, containers := repeated(t, 1_000_000, "JobList", 2), repeated(t, 1_000_000, "Job", 2, 6, 2, 2)
 	for name, row := range map[string]struct{ path, contentType, body string }{
 		"empty Jobs":                 {"/x", protobufType, string(jobs)},
 		"empty containers":           {"/x", protobufType, string(containers)},

@@ -1,0 +1,47 @@
+package link
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/jobferry/jobferry/pkg/util/costtest"
+)
+
+// What an answer becomes is bounded, whatever it is: ten times what it may take in memory is
+// allocated, as slices grow.
+func FuzzCost(f *testing.F) {
+	for _, kind := range []string{"Pod", "Node", "ResourceSlice", "Unknown"} {
+		version := map[string]string{"ResourceSlice": "resource.k8s.io/v1"}[kind]
+		if version == "" {
+			version = "v1"
+		}
+		f.Add(`{"kind":"`+kind+`List","apiVersion":"`+version+`","items":[{}`, ",{}", "]}")
+		f.Add(`{"kind":"`+kind+`","apiVersion":"`+version+`","spec":{"containers":[{}`, ",{}", "]}}")
+		f.Add(`{"kind":"`+kind+`","apiVersion":"`+version+`","status":{"capacity":{"cpu":"1e9999"`, `,"cpu":"1"`, "}}}")
+		f.Add(`{"kind":"`+kind+`","apiVersion":"`+version+`","x":`, "[", "")
+	}
+	f.Add(string(repeated(f, 40_000, "JobList", 2)), "", "")
+	f.Add(string(repeated(f, 10_000, "Job", 2, 6, 2, 2)), "", "")
+	costtest.Check(f, 96<<10, 2500, func(text string) {
+		for _, contentType := range []string{jsonType, protobufType} {
+			req, err := http.NewRequest(http.MethodGet, AnyHost+"/api/v1/pods", http.NoBody)
+			if err != nil {
+				panic(err)
+			}
+			resp := &http.Response{
+				StatusCode: http.StatusOK, Request: req, Header: http.Header{"Content-Type": {contentType}}, Body: io.NopCloser(strings.NewReader(text)),
+			}
+			bound(informerRequest, resp, func(*BoundError) {})
+			if data, err := io.ReadAll(resp.Body); err == nil {
+				info, _ := apiruntime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), contentType)
+				_, _ = apiruntime.Decode(info.Serializer, data) // whatever it is
+			}
+			_ = resp.Body.Close()
+		}
+	})
+}
