@@ -67,8 +67,8 @@ func Parse(token string) (Token, bool) {
 	return t, t.Account.Namespace != "" && t.Account.Name != "" && c.Issued > 0 && c.Expires > c.Issued
 }
 
-// MaxKubeconfigBytes bounds what is parsed: a kubeconfig for one cluster with certificates in it has
-// a few KiB.
+// MaxKubeconfigBytes bounds what is parsed: a kubeconfig for one cluster with certificates in it
+// has a few KiB.
 const MaxKubeconfigBytes = 256 << 10
 
 // LoadKubeconfig reads a kubeconfig, but for one with aliases: of a few, gigabytes can become.

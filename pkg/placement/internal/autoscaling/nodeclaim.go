@@ -16,8 +16,8 @@ import (
 // the instance type once it has one.
 const unmadeClaims = "!" + corev1.LabelInstanceTypeStable
 
-// maxValues bounds the values of a requirement, and those of a NodePool together; Karpenter names up
-// to 600 instance types.
+// maxValues bounds the values of a requirement, and those of a NodePool together; Karpenter names
+// up to 600 instance types.
 const maxValues = 1000
 
 // NodeClaim is a node that Karpenter is about to make, as a worker says. Immutable.

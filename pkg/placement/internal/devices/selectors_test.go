@@ -178,7 +178,7 @@ func TestSelectorsOfVeryManyNodes(t *testing.T) {
 	}), scheduling.FitsNow, 1)
 }
 
-// What a selector costs is bounded, whatever it is: to look at it, to compile it and to evaluate it.
+// What a selector costs is bounded, whatever it is: to look at, to compile and to evaluate.
 func FuzzCost(f *testing.F) {
 	for _, expression := range endless {
 		f.Add(expression[:min(len(expression), 200)], "", "")
