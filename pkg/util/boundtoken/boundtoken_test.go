@@ -82,6 +82,7 @@ func TestLoadKubeconfig(t *testing.T) {
 
 func FuzzCost(f *testing.F) {
 	f.Add("users: &a [{name: &b [x]}]\nclusters: [*a", ",*a", "]")
+	f.Add("users: []\na: &a "+strings.Repeat("x", 20_000)+"\nb: [*a", ",*a", "]")
 	f.Add("a: [", "[", "")
 	f.Add("a: {", "a: ,", "}")
 	f.Add("users:\n", "- {}\n", "")

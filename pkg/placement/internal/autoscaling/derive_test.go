@@ -341,7 +341,7 @@ func FuzzCostOfStatus(f *testing.F) {
 	for _, part := range []string{"a:\n", "- ", "- a\n", "? a\n", "#\n", "---\n"} {
 		f.Add("nodeGroups:\n", part, "")
 	}
-	costtest.Check(f, 64<<10, 1000, func(text string) {
+	costtest.Check(f, 512<<10, 100, func(text string) {
 		_, _ = autoscaling.ReadNodeGroups(text) // what is nonsense is left out
 	})
 }

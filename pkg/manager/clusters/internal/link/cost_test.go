@@ -25,9 +25,10 @@ func FuzzCost(f *testing.F) {
 		f.Add(`{"kind":"`+kind+`","apiVersion":"`+version+`","status":{"capacity":{"cpu":"1e9999"`, `,"cpu":"1"`, "}}}")
 		f.Add(`{"kind":"`+kind+`","apiVersion":"`+version+`","x":`, "[", "")
 	}
-	f.Add(string(repeated(f, 40_000, "JobList", 2)), "", "")
+	f.Add(`{"kind":"PodList","apiVersion":"v1","items":[`+strings.Repeat("{},", maxElements-100)+"{}]}", "", "")
+	f.Add(string(repeated(f, 100_000, "JobList", 2)), "", "")
 	f.Add(string(repeated(f, 10_000, "Job", 2, 6, 2, 2)), "", "")
-	costtest.Check(f, 96<<10, 2500, func(text string) {
+	costtest.Check(f, 512<<10, 500, func(text string) {
 		for _, contentType := range []string{jsonType, protobufType} {
 			req, err := http.NewRequest(http.MethodGet, AnyHost+"/api/v1/pods", http.NoBody)
 			if err != nil {
