@@ -42,10 +42,14 @@ func (d Decision) Available() string {
 		return "0/0 clusters available: no cluster is registered."
 	}
 	head := fmt.Sprintf("%d/%d clusters available", len(d.Candidates), total)
-	if len(d.Rejections) == 0 {
-		return head + "."
+	tail := "."
+	if len(d.Unjudged) > 0 {
+		tail = ". Judged without what would take too much work: " + strings.Join(d.Unjudged, ", ") + "."
 	}
-	return head + ": " + strings.Join(abridge(d.groups(), maxExplanation-len(head)), ", ") + "."
+	if len(d.Rejections) == 0 {
+		return head + tail
+	}
+	return head + ": " + strings.Join(abridge(d.groups(), maxExplanation-len(head)-len(tail)), ", ") + tail
 }
 
 // maxNamed is how many clusters Named names.

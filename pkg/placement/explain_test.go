@@ -139,3 +139,22 @@ func TestNamedNamesFewClusters(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// The decision names the field that wasn't judged, whether the Job fits or not.
+func TestWhatIsTooMuchIsNamed(t *testing.T) {
+	for cpu, want := range map[string]string{
+		"1":    "a chosen, 1/1 clusters available. ",
+		"1000": "0/1 clusters available: 1 never fits: Insufficient cpu. ",
+	} {
+		job := NewJob("j").Pods(1).Requests("cpu", cpu).Obj()
+		job.Spec.Template.Spec.NodeSelector = map[string]string{}
+		for i := range 1000 {
+			job.Spec.Template.Spec.NodeSelector[fmt.Sprint("key-", i)] = "x"
+		}
+		got := placement.Place(placement.Request{Job: job}, objs([]*Cluster{NewCluster("a").Nodes(NewNode("n").Has("cpu", "8"))}))
+		want += "Judged without what would take too much work: spec.template.spec.nodeSelector."
+		if got.Explain() != want {
+			t.Errorf("got  %s\nwant %s", got.Explain(), want)
+		}
+	}
+}

@@ -17,6 +17,9 @@ type Decision struct {
 	Candidates []Candidate
 	// Rejections of the others, by name.
 	Rejections []Rejection
+	// Unjudged are the fields of the Job that some clusters weren't compared with, in order: that
+	// would have taken too much work.
+	Unjudged []string
 }
 
 // Place decides where a Job goes. The order of clusters doesn't matter; their names must differ.
@@ -32,6 +35,11 @@ func Place(request Request, clusters []Cluster) Decision {
 
 // consider adds a cluster to a decision.
 func (a *ask) consider(c *Cluster, d *Decision) {
+	defer func() {
+		if answer := a.answers[c.Name]; answer != nil {
+			d.Unjudged = append(d.Unjudged, answer.Unjudged...)
+		}
+	}()
 	if rejection := a.reject(c); rejection != nil {
 		d.Rejections = append(d.Rejections, *rejection)
 		return
@@ -44,6 +52,8 @@ func (a *ask) conclude(d *Decision) {
 	d.Rejections = append(d.Rejections, a.unregistered(d)...)
 	slices.SortFunc(d.Rejections, func(a, b Rejection) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	slices.SortFunc(d.Candidates, order)
+	slices.Sort(d.Unjudged)
+	d.Unjudged = slices.Compact(d.Unjudged)
 	if len(d.Candidates) > 0 {
 		d.Cluster = d.Candidates[0].Cluster
 	}
@@ -80,6 +90,7 @@ func newAsk(request Request) *ask {
 			a.rank[name] = i
 		}
 	}
+	a.job.Expired = request.Expired
 	return a
 }
 

@@ -49,6 +49,7 @@ func (r *Reconciler) Explain(ctx context.Context, key types.NamespacedName) (*v1
 	if err != nil {
 		return nil, err
 	}
+	request.Expired = func() bool { return ctx.Err() != nil }
 	e := placement.Explain(request, subject, r.line.Candidates(ctx, request.Job))
 	if ctx.Err() != nil {
 		return nil, errBusy

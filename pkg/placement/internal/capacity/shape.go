@@ -29,6 +29,9 @@ type Shape struct {
 	key string
 }
 
+// MaxOthers bounds the extended resources of one Pod that are compared with those of nodes.
+const MaxOthers = 100
+
 // other is a request of one of Resources.Others, in a slice because it's read once per node.
 type other struct {
 	name   corev1.ResourceName
@@ -47,7 +50,10 @@ func shapeOfPod(pod *corev1.Pod) *Shape {
 	return shapeOf(pod, PodRequests(pod))
 }
 
+// shapeOf leaves out what has too much to be compared with nodes.
 func shapeOf(pod *corev1.Pod, unit Resources) *Shape {
+	spec, _ := Judged(&pod.Spec)
+	pod = &corev1.Pod{ObjectMeta: pod.ObjectMeta, Spec: *spec}
 	s := &Shape{
 		unit:        unit,
 		affinity:    nodeaffinity.GetRequiredNodeAffinity(pod),
@@ -65,6 +71,7 @@ func shapeOf(pod *corev1.Pod, unit Resources) *Shape {
 		}
 	}
 	slices.SortFunc(s.others, func(a, b other) int { return cmp.Compare(a.name, b.name) })
+	s.others = s.others[:min(len(s.others), MaxOthers)]
 	s.key = s.hash(&pod.Spec)
 	return s
 }
@@ -135,10 +142,7 @@ func excludesItself(pod *corev1.Pod) bool {
 }
 
 func avoidsItself(pod *corev1.Pod) bool {
-	if pod.Spec.Affinity == nil || pod.Spec.Affinity.PodAntiAffinity == nil {
-		return false
-	}
-	terms := pod.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	terms := RequiredAntiAffinity(&pod.Spec)
 	for i := range terms {
 		if terms[i].TopologyKey == corev1.LabelHostname && selectsItself(&terms[i], pod) {
 			return true

@@ -36,6 +36,7 @@ type Devices struct {
 	objects   Objects
 	features  structured.Features
 	backs     map[corev1.ResourceName]*resourcev1.DeviceClass
+	classes   map[string]*resourcev1.DeviceClass
 	claims    map[types.NamespacedName]*resourcev1.ResourceClaim
 	templates map[types.NamespacedName]*resourcev1.ResourceClaimTemplate
 	inventory *inventory
@@ -74,6 +75,7 @@ func newDevices(objects Objects, inv *inventory, m *memo) *Devices {
 		objects:   objects,
 		features:  featuresOf(objects.Minor),
 		backs:     map[corev1.ResourceName]*resourcev1.DeviceClass{},
+		classes:   make(map[string]*resourcev1.DeviceClass, len(objects.Classes)),
 		claims:    make(map[types.NamespacedName]*resourcev1.ResourceClaim, len(objects.Claims)),
 		templates: make(map[types.NamespacedName]*resourcev1.ResourceClaimTemplate, len(objects.Templates)),
 		inventory: inv,
@@ -81,6 +83,9 @@ func newDevices(objects Objects, inv *inventory, m *memo) *Devices {
 	}
 	if objects.Minor >= ExtendedSince {
 		d.readClasses()
+	}
+	for _, class := range objects.Classes {
+		d.classes[class.Name] = class
 	}
 	for _, claim := range objects.Claims {
 		d.claims[types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}] = claim
@@ -129,10 +134,8 @@ func (d *Devices) List() ([]*resourcev1.DeviceClass, error) { return d.objects.C
 
 // Get finds a class by name.
 func (d *Devices) Get(name string) (*resourcev1.DeviceClass, error) {
-	for _, class := range d.objects.Classes {
-		if class.Name == name {
-			return class, nil
-		}
+	if class := d.classes[name]; class != nil {
+		return class, nil
 	}
 	return nil, apierrors.NewNotFound(schema.GroupResource{Group: resourcev1.GroupName, Resource: "deviceclasses"}, name)
 }

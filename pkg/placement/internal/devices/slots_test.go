@@ -3,6 +3,7 @@ package devices
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 	"github.com/jobferry/jobferry/pkg/placement/internal/scheduling"
 )
 
@@ -259,5 +261,28 @@ func BenchmarkHostile(b *testing.B) {
 				judgeDevices(nodes, New(o), *byTemplate, 1000)
 			}
 		})
+	}
+}
+
+// Each request of a claim is work, also where no device is looked at.
+func TestManyRequestsAreWork(t *testing.T) {
+	o, nodes := hostileWorker(func(o *Objects) {
+		spec := &o.Templates[0].Spec.Spec
+		spec.Devices.Requests[0].Exactly.Selectors, o.Classes[0].Spec.Selectors = nil, nil
+		spec.Devices.Requests = slices.Repeat(spec.Devices.Requests, 32)
+		for i := range spec.Devices.Requests {
+			spec.Devices.Requests[i].Name = fmt.Sprint("r", i)
+		}
+	})
+	const claims = 90
+	spec := podSpec(func(s *corev1.PodSpec) {
+		for i := range claims {
+			s.ResourceClaims = append(s.ResourceClaims, corev1.PodResourceClaim{Name: fmt.Sprint(i), ResourceClaimTemplateName: ptr.To("t")})
+		}
+	})
+	found := New(o).Trial("ns", spec, scheduling.Now).(*trial)
+	found.Slots(&capacity.Node{Object: nodes[0]}, 1)
+	if work := mostWork - *found.left; work < claims*32*requestWork {
+		t.Errorf("work %d for %d requests", work, claims*32)
 	}
 }

@@ -52,6 +52,8 @@ type wish struct {
 	// nobody is asked.
 	evaluation int
 	tooMany    bool
+	// requests of the claims.
+	requests int
 	// all: some request is for all devices.
 	all bool
 	// answers that are known, by the nodes' numbers.
@@ -127,6 +129,7 @@ func (t *trial) wish(requests []resourcev1.DeviceRequest) *wish {
 	hash := sha256.New()
 	for _, claim := range w.claims {
 		w.all = w.all || wantsAll(&claim.Spec)
+		w.requests += 1 + len(claim.Spec.Devices.Requests)
 		packed, err := claim.Spec.Marshal()
 		if err != nil { // it never fails
 			w.tooMany = true
@@ -160,7 +163,7 @@ func (t *trial) search(node *capacity.Node, w *wish, near []*resourcev1.Resource
 		return outcome{starved: true}
 	}
 	// No device is evaluated twice. The allocator logs nothing without a logger in the context.
-	b := &budget{Context: context.Background(), left: searchWork - t.inventory.readWork(near, w.evaluation)}
+	b := &budget{Context: context.Background(), left: searchWork - w.requests*requestWork - t.inventory.readWork(near, w.evaluation)}
 	if w.tooMany || b.left < 0 {
 		return outcome{unknown: true}
 	}

@@ -21,6 +21,7 @@ const (
 
 	stepWork        = 2    // of the allocator, in which it asks its context for an error
 	deviceWork      = 2    // to read a device
+	requestWork     = 2    // for each request of a claim
 	selectedPerWork = 5    // of what a selector of nodes has
 	selectWork      = 9    // to evaluate a selector that costs nothing
 	costPerWork     = 4    // of CEL's units of cost

@@ -38,16 +38,17 @@ type admitted struct {
 	limit int
 	// shares are what quotas leave.
 	shares []share
+	work   *budget
 }
 
 // admit applies the API server's admission plugins, in their order.
-func (s *Snapshot) admit(j *Job) admitted {
-	a := admitted{Job: j, now: math.MaxInt64}
-	if s.Admission == nil {
+func (s *Snapshot) admit(j *Job, b *budget) admitted {
+	a := admitted{Job: j, now: math.MaxInt64, work: b}
+	if s.Admission == nil || j.isBare {
 		return a
 	}
 	if a.refused = s.Admission.priority(j.spec); a.refused == nil {
-		a.Job, a.refused = j.changedBy(s.Admission)
+		a.Job, a.refused = j.changedBy(s.Admission, b)
 	}
 	if a.refused == nil {
 		a.quota(s)
@@ -62,13 +63,30 @@ type changed struct {
 }
 
 // changedBy is the Job as LimitRanger and RuntimeClass leave it, or why they refuse it.
-func (j *Job) changedBy(a *Admission) (*Job, *Reason) {
+func (j *Job) changedBy(a *Admission, b *budget) (*Job, *Reason) {
 	key := a.changing(j.spec)
 	if key == "" {
 		return j, nil
 	}
-	c := j.changes.get(key, func() changed { return j.change(a) })
+	c := j.changes.get(key, func() changed {
+		b.spend(a.limitWork(j.spec), containersField)
+		return j.change(a)
+	})
 	return c.Job, c.refused
+}
+
+const containersField = "spec.template.spec.containers"
+
+// limitWork is that of the plugin LimitRanger: each container may get each default.
+func (a *Admission) limitWork(spec *corev1.PodSpec) int {
+	limits := 0
+	for _, r := range a.LimitRanges {
+		for i := range r.Spec.Limits {
+			l := &r.Spec.Limits[i]
+			limits += 1 + len(l.Default) + len(l.DefaultRequest) + len(l.Min) + len(l.Max) + len(l.MaxLimitRequestRatio)
+		}
+	}
+	return limitWork * limits * (len(spec.InitContainers) + len(spec.Containers))
 }
 
 func (j *Job) change(a *Admission) changed {

@@ -15,7 +15,7 @@ func TestAlikeNodesGetOneAnswer(t *testing.T) {
 			anyNode(t, w, name)
 		}
 		job := jobOf(func(p *corev1.PodTemplateSpec) { anyNodeChoice(t, &p.Spec) })
-		v := view{NewSnapshot(w.nodes, nil, nil), rapid.SampledFrom([]Moment{Now, Idle, Ever}).Draw(t, "moment")}
+		v := view{NewSnapshot(w.nodes, nil, nil), rapid.SampledFrom([]Moment{Now, Idle, Ever}).Draw(t, "moment"), nil}
 		suits := job.suits(v)
 		for i := range v.Nodes {
 			p := newPlace(v, i)

@@ -50,6 +50,9 @@ type Answer struct {
 	// Panic is what judging ended in, with the stack, mostly because of objects that no API server
 	// stores. The Job waits then, and nothing was counted. It's empty otherwise.
 	Panic string
+	// Unjudged are the fields of the Job that weren't compared with what the worker has: that would
+	// have taken too much work. It's nearly always empty.
+	Unjudged []string
 	// least is how many Pods must fit at once, however many the idle worker holds.
 	least int64
 }
@@ -97,7 +100,9 @@ func (j *Job) Judge(s *Snapshot, wanted int64) (answer Answer) {
 			}
 		}
 	}()
-	return judge(s, j, wanted)
+	answer, judged := bounded(j, func(j *Job, b *budget) Answer { return judge(s, j, wanted, b) })
+	answer.Unjudged = judged.unjudged
+	return answer
 }
 
 // judging stands for a plugin that refuses all workers that nobody can judge.
@@ -106,11 +111,11 @@ const judging = "Judging"
 // cantJudge is why a Job doesn't go to such a worker.
 var cantJudge = Reason{judging, "the worker's objects can't be judged", ""}
 
-func judge(s *Snapshot, j *Job, wanted int64) Answer {
+func judge(s *Snapshot, j *Job, wanted int64, b *budget) Answer {
 	if answer := s.beforeNodes(j, wanted); answer != nil {
 		return *answer
 	}
-	a := s.admit(j)
+	a := s.admit(j, b)
 	if a.refused != nil {
 		return Answer{Looked: s, Verdict: Never, Wanted: wanted, Reasons: []Count{{Reason: *a.refused}}}
 	}
@@ -126,7 +131,7 @@ func judge(s *Snapshot, j *Job, wanted int64) Answer {
 
 // judge answers for a Job that the API server admits.
 func (a *admitted) judge(s *Snapshot, wanted int64) Answer {
-	current := a.fill(view{s, Now}, min(wanted, a.now))
+	current := a.fill(view{s, Now, a.work}, min(wanted, a.now))
 	if current.pods == a.now && a.now < wanted {
 		current.reasons = []*Reason{a.shares[a.limit].reason()}
 	}
@@ -138,7 +143,7 @@ func (a *admitted) judge(s *Snapshot, wanted int64) Answer {
 	if admitted == 0 {
 		return Answer{Verdict: Never, Wanted: wanted, Reasons: []Count{{Reason: *refused}}}
 	}
-	answer.Idle = a.fitIdle(s, min(wanted, admitted))
+	answer.Idle = a.fitIdle(s, min(wanted, admitted), a.work)
 	answer.Reasons = current.counts()
 	switch {
 	case current.pods >= answer.Needed():
@@ -148,7 +153,7 @@ func (a *admitted) judge(s *Snapshot, wanted int64) Answer {
 		return answer
 	}
 	answer.Verdict = FitsLater
-	if refused := a.neverFits(view{s, Ever}, answer.least); refused != nil {
+	if refused := a.neverFits(view{s, Ever, a.work}, answer.least); refused != nil {
 		answer.Verdict, answer.Reasons = Never, refused.counts()
 	}
 	return answer

@@ -25,7 +25,7 @@ func TestSoManyFitInAnyOrder(t *testing.T) {
 			}
 		}
 		job := jobOf(func(p *corev1.PodTemplateSpec) { anyBounds(t, p) })
-		v := view{NewSnapshot(w.nodes, w.pods, nil), rapid.SampledFrom([]Moment{Now, Idle, Ever}).Draw(t, "moment")}
+		v := view{NewSnapshot(w.nodes, w.pods, nil), rapid.SampledFrom([]Moment{Now, Idle, Ever}).Draw(t, "moment"), nil}
 		places, _ := placesOf(v, job.allFilters(v))
 		states := job.states(v)
 		if len(states) == 0 {
@@ -120,7 +120,7 @@ func TestInAnyOrderIsKnown(t *testing.T) {
 		{"nodes and what no node has", func(p *corev1.PodTemplateSpec) { spreadOver(p, corev1.LabelHostname, "rack") }, 0},
 		{"more than two sorts", func(p *corev1.PodTemplateSpec) { spreadOver(p, "zone", corev1.LabelHostname, "rack") }, 0},
 	} {
-		job, v := jobOf(row.change), view{NewSnapshot(w.nodes, w.pods, nil), Now}
+		job, v := jobOf(row.change), view{NewSnapshot(w.nodes, w.pods, nil), Now, nil}
 		places, _ := placesOf(v, job.allFilters(v))
 		if pods := inAnyOrder(v, places, job.states(v)); pods != row.pods {
 			t.Errorf("%s: %d Pods, want %d", row.of, pods, row.pods)

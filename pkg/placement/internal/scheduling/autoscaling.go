@@ -38,7 +38,7 @@ func (a *admitted) scalingUp(s *Snapshot, wanted int64, there Answer) Answer {
 		nodes = s.Autoscaling.All() // one of each says why none suits
 	}
 	empty := s.with(nodes)
-	refused := a.neverFits(view{empty, Ever}, there.least)
+	refused := a.neverFits(view{empty, Ever, a.work}, there.least)
 	if refused == nil {
 		why := atLimits
 		if s.Autoscaling.IsPaused(a.shape) {

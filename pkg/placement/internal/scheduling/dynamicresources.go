@@ -43,7 +43,7 @@ const devicesField = "spec.template.spec.resourceClaims or containers[].resource
 
 // trial is nil if the Job's Pods need no devices, or these aren't known.
 func (v view) trial(j *Job) DeviceTrial {
-	if v.Devices == nil {
+	if v.Devices == nil || j.isBare {
 		return nil
 	}
 	return v.Devices.Trial(j.namespace, j.spec, v.moment)

@@ -45,7 +45,7 @@ func (j *Job) put(v view, filters []filter, states []state, wanted int64, all bo
 	if together(places, states, wanted) {
 		return filling{pods: wanted}
 	}
-	f := newTrials(j, places, states, wanted).fill()
+	f := newTrials(j, places, states, wanted, v.work).fill()
 	f.reasons = append(f.reasons, reasons...)
 	return f
 }

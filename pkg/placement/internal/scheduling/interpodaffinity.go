@@ -1,17 +1,22 @@
 package scheduling
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
+)
 
 const (
-	affinityField     = "spec.template.spec.affinity.podAffinity"
-	antiAffinityField = "spec.template.spec.affinity.podAntiAffinity"
+	affinityField     = capacity.AffinityField
+	antiAffinityField = capacity.AntiAffinityField
+	labelsField       = "spec.template.metadata.labels"
 )
 
 var (
 	affinityUnmet      = Reason{"InterPodAffinity", "node(s) didn't match pod affinity rules", affinityField}
 	antiAffinityUnmet  = Reason{"InterPodAffinity", "node(s) didn't match pod anti-affinity rules", antiAffinityField}
 	othersAntiAffinity = Reason{
-		"InterPodAffinity", "node(s) didn't satisfy existing pods anti-affinity rules", "spec.template.metadata.labels",
+		"InterPodAffinity", "node(s) didn't satisfy existing pods anti-affinity rules", labelsField,
 	}
 )
 
@@ -21,10 +26,14 @@ const maxGuards = 2000
 // othersAffinity is the part of the plugin InterPodAffinity that looks at a node alone: Pods that
 // run may keep the Job's Pods away. It is nil if none does.
 func othersAffinity(j *Job, v view) filter {
+	if j.isBare || slices.Contains(j.unjudged, labelsField) {
+		return nil
+	}
 	refused, known := domains{}, map[*kindEntry][]string{}
 	for _, n := range v.guarded {
 		for i := range n.guards {
 			k := &n.guards[i]
+			v.work.spend(podWork, labelsField)
 			if !v.hinders(k.lasts) {
 				continue
 			}
@@ -33,6 +42,7 @@ func othersAffinity(j *Job, v view) filter {
 				keys = v.refusing(k.of.antiAffinity, j)
 				known[k.of] = keys
 			}
+			v.work.spend(capacity.Heavy*len(keys), labelsField)
 			for _, key := range keys {
 				refused.add(n, key)
 			}
@@ -42,6 +52,7 @@ func othersAffinity(j *Job, v view) filter {
 		return nil
 	}
 	return func(p *place) *Reason {
+		v.work.spend(capacity.Heavy*len(refused), labelsField)
 		if refused.have(p.node) {
 			return &othersAntiAffinity
 		}
@@ -53,6 +64,7 @@ func othersAffinity(j *Job, v view) filter {
 func (v view) refusing(terms []term, j *Job) []string {
 	var keys []string
 	for i := range terms {
+		v.work.spend(terms[i].work+terms[i].selector.work, labelsField)
 		if v.matches(&terms[i], j) == yes {
 			keys = append(keys, terms[i].key)
 		}
@@ -127,8 +139,9 @@ func (s *affinityState) readWanted(terms []term, v view) {
 	if len(terms) == 0 {
 		return
 	}
-	v.eachOf(v.selectBy(perhaps, terms...), func(node int, k *kindCount) {
+	v.eachOf(v.selectBy(affinityField, perhaps, terms...), func(node int, k *kindCount) {
 		if v.helps(k.lasts) {
+			v.work.spend(checkWork*len(terms), affinityField)
 			s.mark(node, !s.bound && v.hinders(k.lasts) && v.cover(terms, k.of.Value().namespace) == yes)
 		}
 	})
@@ -145,7 +158,7 @@ func (s *affinityState) mark(node int, sure bool) {
 
 // read takes note of the Pods that match a term of the Job's anti-affinity.
 func (s *termState) read(t *term, v view) {
-	v.eachOf(v.selectBy(yes, *t), func(node int, k *kindCount) {
+	v.eachOf(v.selectBy(antiAffinityField, yes, *t), func(node int, k *kindCount) {
 		if v.hinders(k.lasts) {
 			s.mark(node)
 		}

@@ -17,12 +17,18 @@ type Job struct {
 	namespace string
 	labels    labels.Set
 	spec      *corev1.PodSpec
+	// Expired, if it isn't nil, says that no time is left to judge the Job by all that it has.
+	Expired func() bool
+	// unjudged are the fields that have too much to be judged. isBare: so had what was left.
+	unjudged []string
+	isBare   bool
 	// shape is by what nodes suit them, and what they request of those.
 	shape *capacity.Shape
 	// insufficient are the requested resources, with the scheduler's words if there is too little.
 	insufficient []request
 
 	reads        nodeRead
+	nodeWork     capacity.NodeWork
 	ports        []capacity.HostPort
 	affinity     []term
 	antiAffinity []term
@@ -52,20 +58,24 @@ func gangOf(job *batchv1.Job) int64 {
 }
 
 func newJob(pod *corev1.Pod) *Job {
+	spec, unjudged := capacity.Judged(&pod.Spec)
+	pod = &corev1.Pod{ObjectMeta: pod.ObjectMeta, Spec: *spec}
 	j := &Job{
+		unjudged:     unjudged,
 		namespace:    pod.Namespace,
 		labels:       pod.Labels,
 		spec:         &pod.Spec,
 		shape:        capacity.ShapeOf(&corev1.PodTemplateSpec{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec}),
 		reads:        nodeReadBy(&pod.Spec),
 		ports:        capacity.HostPorts(&pod.Spec),
-		affinity:     termsOf(pod.Namespace, labels.Set(pod.Labels), requiredAffinity(&pod.Spec)),
-		antiAffinity: termsOf(pod.Namespace, labels.Set(pod.Labels), requiredAntiAffinity(&pod.Spec)),
+		affinity:     termsOf(pod.Namespace, labels.Set(pod.Labels), capacity.RequiredAffinity(&pod.Spec)),
+		antiAffinity: termsOf(pod.Namespace, labels.Set(pod.Labels), capacity.RequiredAntiAffinity(&pod.Spec)),
 		spread:       constraintsOf(pod),
 		changes:      &kept[string, changed]{},
 		usage:        sync.OnceValue(func() corev1.ResourceList { return usageOf(&corev1.Pod{Spec: pod.Spec}) }),
 	}
 	j.insufficient = requestsOf(j.shape.Unit())
+	j.nodeWork = capacity.NodeWorkOf(&pod.Spec)
 	return j
 }
 
@@ -74,7 +84,8 @@ func (j *Job) with(spec *corev1.PodSpec) *Job {
 	pod := &corev1.Pod{Spec: *spec}
 	pod.Namespace, pod.Labels = j.namespace, j.labels
 	changed := newJob(pod)
-	changed.gang = j.gang
+	changed.unjudged = slices.Concat(j.unjudged, changed.unjudged)
+	changed.gang, changed.isBare, changed.Expired = j.gang, j.isBare, j.Expired
 	return changed
 }
 

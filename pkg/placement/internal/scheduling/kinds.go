@@ -8,6 +8,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 )
 
 // kind is what other Pods notice of a Pod, but for its own labels and what it takes of its node.
@@ -40,7 +42,7 @@ func kindOf(pod *corev1.Pod) (kind, unique.Handle[labelSet]) {
 		}
 	}
 	n := namespaced{namespace: pod.Namespace, labels: labelSetOf(shared)}
-	if required := requiredAntiAffinity(&pod.Spec); len(required) > 0 {
+	if required := capacity.RequiredAntiAffinity(&pod.Spec); len(required) > 0 {
 		packed, err := (&corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: required}).Marshal()
 		if err == nil { // it never fails
 			n.antiAffinity = string(packed)
@@ -53,11 +55,16 @@ func kindOf(pod *corev1.Pod) (kind, unique.Handle[labelSet]) {
 // server has put their values into the selectors.
 func (n namespaced) terms() []term {
 	var unpacked corev1.PodAntiAffinity
-	if n.antiAffinity == "" || unpacked.Unmarshal([]byte(n.antiAffinity)) != nil {
+	if n.antiAffinity == "" || unpacked.Unmarshal([]byte(n.antiAffinity)) != nil ||
+		capacity.WeighTerms(unpacked.RequiredDuringSchedulingIgnoredDuringExecution) > maxGuardWeight {
 		return nil
 	}
 	return termsOf(n.namespace, n.labels, unpacked.RequiredDuringSchedulingIgnoredDuringExecution)
 }
+
+// maxGuardWeight bounds what the anti-affinity of one kind of Pods has that is judged: about 50
+// terms, or 700 values.
+const maxGuardWeight = 800
 
 // kindTable has the kinds of a worker's Pods. They have indexes, as small as can be: what is known
 // of kinds is looked up in slices.
@@ -70,6 +77,8 @@ type kindTable struct {
 	listed []*kindEntry
 	// selecting is how many kinds keep others away by the labels of their namespaces.
 	selecting int
+	// unjudged is how many kinds have more anti-affinity than is judged.
+	unjudged int
 }
 
 // kindEntry is a kind that some Pods have. All but their number is immutable.
@@ -89,6 +98,14 @@ func (e *kindEntry) selecting() int {
 	return 0
 }
 
+// unjudged is one if whom the Pods keep away isn't judged, otherwise zero.
+func (e *kindEntry) unjudged() int {
+	if e.Value().antiAffinity != "" && len(e.antiAffinity) == 0 {
+		return 1
+	}
+	return 0
+}
+
 func newKindTable() *kindTable { return &kindTable{known: map[kind]*kindEntry{}} }
 
 func (t *kindTable) add(k kind) {
@@ -97,6 +114,7 @@ func (t *kindTable) add(k kind) {
 		e = &kindEntry{kind: k, index: t.next(), antiAffinity: k.Value().terms()}
 		t.known[k], t.entries[e.index], t.listed = e, e, nil
 		t.selecting += e.selecting()
+		t.unjudged += e.unjudged()
 	}
 	e.pods++
 }
@@ -117,6 +135,7 @@ func (t *kindTable) remove(k kind) {
 	if e.pods--; e.pods == 0 {
 		delete(t.known, k)
 		t.selecting -= e.selecting()
+		t.unjudged -= e.unjudged()
 		t.entries[e.index], t.listed = nil, nil
 		t.unused = append(t.unused, e.index)
 	}

@@ -21,11 +21,20 @@ func labelSetOf(set map[string]string) labelSet {
 	return labelSet(text.String())
 }
 
-// Lookup finds a label. Keys and values have neither "=" nor ",".
+// Lookup finds a label. Keys and values have neither "=" nor ",", and the labels are in order of
+// their keys: few of them are read.
 func (s labelSet) Lookup(key string) (value string, exists bool) {
-	for pair := range strings.SplitSeq(string(s), ",") {
-		if k, v, is := strings.Cut(pair, "="); is && k == key {
+	for len(s) > 0 {
+		begin := 1 + strings.LastIndexByte(string(s[:len(s)/2]), ',')
+		length := strings.IndexByte(string(s[begin:]), ',')
+		k, v, _ := strings.Cut(string(s[begin:begin+length]), "=")
+		switch {
+		case k == key:
 			return v, true
+		case k < key:
+			s = s[begin+length+1:]
+		default:
+			s = s[:begin]
 		}
 	}
 	return "", false

@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 )
 
 // AwaitNamespaces has the Job wait until the labels of namespaces have been listed.
@@ -72,6 +74,13 @@ func (p *Pods) SelectNamespaces() bool {
 	return p.kinds.selecting > 0
 }
 
+// HasUnjudged reports whether some of the Pods have more anti-affinity than is judged.
+func (p *Pods) HasUnjudged() bool {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	return p.kinds.unjudged > 0
+}
+
 // Reads are what the Pods of one Job are judged by that is gathered only where some Job needs it.
 type Reads struct {
 	// Claims: PersistentVolumeClaims, and all about volumes.
@@ -84,7 +93,7 @@ type Reads struct {
 func ReadsOf(spec *corev1.PodSpec) Reads {
 	return Reads{
 		Claims: usesClaims(spec),
-		Namespaces: slices.ContainsFunc(slices.Concat(requiredAffinity(spec), requiredAntiAffinity(spec)), func(t corev1.PodAffinityTerm) bool {
+		Namespaces: slices.ContainsFunc(slices.Concat(capacity.RequiredAffinity(spec), capacity.RequiredAntiAffinity(spec)), func(t corev1.PodAffinityTerm) bool {
 			return readsLabels(selectorOf(t.NamespaceSelector))
 		}),
 	}

@@ -6,28 +6,29 @@ import (
 
 // fitIdle counts the wanted Pods that fit in the idle worker. Perhaps they must be near Pods that
 // end by themselves: then more may fit before all of these have ended.
-func (j *Job) fitIdle(s *Snapshot, wanted int64) int64 {
-	pods := j.fill(view{s, Idle}, wanted).pods
-	if kept := s.keepingNear(j); pods < wanted && kept != s {
-		pods = max(pods, j.fill(view{kept, Idle}, wanted).pods)
+func (j *Job) fitIdle(s *Snapshot, wanted int64, b *budget) int64 {
+	pods := j.fill(view{s, Idle, b}, wanted).pods
+	if kept := s.keepingNear(j, b); pods < wanted && kept != s {
+		pods = max(pods, j.fill(view{kept, Idle, b}, wanted).pods)
 	}
 	return pods
 }
 
 // keepingNear is a Snapshot in which, on each node, one of the Pods that the Job must be near
 // lasts: the one that leaves the Job the most room.
-func (s *Snapshot) keepingNear(j *Job) *Snapshot {
-	v := view{s, Idle}
+func (s *Snapshot) keepingNear(j *Job, b *budget) *Snapshot {
+	v := view{s, Idle, b}
 	if len(j.affinity) == 0 || j.nearItself(v) {
 		return s
 	}
-	near := v.selectBy(perhaps, j.affinity...)
+	near := v.selectBy(affinityField, perhaps, j.affinity...)
 	if near == nil {
 		return s
 	}
 	kept := *s
 	kept.Nodes, kept.guarded = slices.Clone(s.Nodes), nil
 	for i, n := range s.Nodes {
+		b.spend(len(n.Pods)*(podWork+near.work), affinityField)
 		if p := n.toKeep(near, j); p != nil {
 			kept.Nodes[i] = n.keeping(p)
 		}

@@ -3,7 +3,7 @@ package scheduling
 import "github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 
 var noPorts = Reason{
-	"NodePorts", "node(s) didn't have free ports for the requested pod ports", "spec.template.spec.containers[].ports",
+	"NodePorts", "node(s) didn't have free ports for the requested pod ports", capacity.PortsField,
 }
 
 // nodePorts gives each Pod of the Job a node of its own: they all hold the same ports.
@@ -13,6 +13,7 @@ func nodePorts(j *Job, v view) filter {
 	}
 	return func(p *place) *Reason {
 		for _, other := range p.node.Pods {
+			v.work.spend(podWork+len(j.ports)*len(other.ports), capacity.PortsField)
 			if v.hinders(other.Lasts) && conflict(j.ports, other.ports) {
 				return &noPorts
 			}

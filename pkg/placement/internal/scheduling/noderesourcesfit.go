@@ -34,7 +34,7 @@ func requestsOf(r capacity.Resources) []request {
 		add(name, amount)
 	}
 	slices.SortFunc(requests[first:], func(a, b request) int { return cmp.Compare(a.name, b.name) })
-	return requests
+	return requests[:min(len(requests), first+capacity.MaxOthers)]
 }
 
 // byDevices reports whether devices stand for a resource on a node: then DynamicResources judges.

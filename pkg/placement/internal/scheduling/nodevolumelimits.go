@@ -173,6 +173,7 @@ func limitOf(csi *storagev1.CSINode, driver string) (limit int64, limited bool) 
 func (v view) attached(n *Node, by *attachments) (count int64, more bool) {
 	inTheWay, there := map[attachable]bool{}, map[attachable]bool{}
 	for _, p := range n.claiming {
+		v.work.spend(volumeWork*len(p.claims), volumesField)
 		for _, claim := range p.claims {
 			a, is := v.Volumes.attachableOf(types.NamespacedName{Namespace: p.Value().namespace, Name: claim})
 			if !is || a.driver != by.driver {

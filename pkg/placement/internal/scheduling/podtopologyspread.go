@@ -7,9 +7,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 )
 
-const spreadField = "spec.template.spec.topologySpreadConstraints"
+const spreadField = capacity.SpreadField
 
 var (
 	spreadUnmet   = Reason{"PodTopologySpread", "node(s) didn't match pod topology spread constraints", spreadField}
@@ -107,9 +109,7 @@ func (s *spreadState) read(counts *spreadCounts, c *constraint) {
 	if c.selector.Empty() {
 		return // as the scheduler does: only the Job's own Pods are counted
 	}
-	selected := s.view.selectPods(func(k namespaced) bool {
-		return k.namespace == s.job.namespace && c.selector.shared.Matches(k.labels)
-	}, &c.selector)
+	selected := s.view.selectPods(spreadField, func(k namespaced) bool { return k.namespace == s.job.namespace }, &c.selector)
 	s.view.eachOf(selected, func(node int, k *kindCount) {
 		if k.leaving || !counting(node) {
 			return
@@ -158,6 +158,7 @@ func (s *spreadState) counting(c *constraint) func(node int) bool {
 	}
 	included := onceOf(s.job, s.view, func(node int) bool {
 		n := s.view.Nodes[node].Object
+		s.view.work.spend(s.job.nodeWork.On(n), s.job.nodeWork.Field)
 		return (!c.honorAffinity || s.job.shape.Selects(n)) && (!c.honorTaints || !s.job.shape.Repelled(n, s.view.moment == Ever))
 	})
 	return func(node int) bool { return s.labelled(node) && included(node) }

@@ -24,6 +24,8 @@ type queue struct {
 	inOrder []int
 	// refused are those that refused a Pod. They take one only after retry.
 	refused []bool
+	// asked is how many groups were, whether they take a Pod.
+	asked int
 }
 
 func newQueue(groups []group, prefer order) *queue {
@@ -54,6 +56,7 @@ func (q *queue) next(states []state) int {
 		if q.refused[g] {
 			continue
 		}
+		q.asked++
 		if reasonOf(states, q.groups[g].first) == nil {
 			return g
 		}

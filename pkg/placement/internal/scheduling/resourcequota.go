@@ -284,7 +284,7 @@ func bestEffort(pod *corev1.Pod) bool {
 }
 
 func crossesNamespaces(pod *corev1.Pod) bool {
-	for _, t := range slices.Concat(requiredAffinity(&pod.Spec), requiredAntiAffinity(&pod.Spec)) {
+	for _, t := range slices.Concat(capacity.RequiredAffinity(&pod.Spec), capacity.RequiredAntiAffinity(&pod.Spec)) {
 		if len(t.Namespaces) > 0 || t.NamespaceSelector != nil {
 			return true
 		}

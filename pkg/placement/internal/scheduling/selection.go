@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 	operator "k8s.io/apimachinery/pkg/selection"
+
+	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 )
 
 // podSelector selects Pods by their labels. Embedded is the whole selector.
@@ -15,10 +17,12 @@ type podSelector struct {
 	shared labels.Selector
 	// own is the part that reads their own labels; nil if there is none.
 	own labels.Selector
+	// work of one comparison with the labels of a Pod.
+	work int
 }
 
 func podSelectorOf(whole labels.Selector) podSelector {
-	s := podSelector{Selector: whole, shared: whole}
+	s := podSelector{Selector: whole, shared: whole, work: workOf(whole)}
 	requirements, _ := whole.Requirements()
 	var shared, own labels.Requirements
 	for _, r := range requirements {
@@ -34,6 +38,16 @@ func podSelectorOf(whole labels.Selector) podSelector {
 	return s
 }
 
+// workOf comparing labels with a selector.
+func workOf(s labels.Selector) int {
+	requirements, _ := s.Requirements()
+	work := 0
+	for i := range requirements {
+		work += capacity.Heavy + len(requirements[i].ValuesUnsorted())
+	}
+	return work
+}
+
 // selection of Pods that run. It is nil if none is selected.
 type selection struct {
 	// kinds are by their indexes.
@@ -42,38 +56,58 @@ type selection struct {
 	own labels.Selector
 	// values are hashes of those of which each of these Pods has one; nil if there are none such.
 	values []uint64
+	// work of a comparison with a Pod's own labels, for a field of the Job.
+	work  int
+	field string
 }
 
-// selectPods asks once for each kind, and keeps the selectors over Pods' own labels.
-func (s *Snapshot) selectPods(matches func(namespaced) bool, by ...*podSelector) *selection {
-	var selected *selection
-	for _, e := range s.kinds {
-		if e != nil && matches(e.Value()) {
-			if selected == nil {
-				selected = &selection{kinds: make([]bool, len(s.kinds))}
+// selectPods asks once for each kind of the namespaces that are covered, and keeps the selectors
+// over Pods' own labels.
+func (v view) selectPods(field string, covers func(namespaced) bool, by ...*podSelector) *selection {
+	selected := &selection{field: field}
+	for _, e := range v.kinds {
+		if e != nil && covers(e.Value()) && v.selects(field, e.Value().labels, by) {
+			if selected.kinds == nil {
+				selected.kinds = make([]bool, len(v.kinds))
 			}
 			selected.kinds[e.index] = true
 		}
 	}
-	if selected == nil {
+	v.work.spend(podWork*len(v.kinds), field)
+	if selected.kinds == nil {
 		return nil
 	}
 	for _, b := range by {
-		if b.own == nil {
-			continue
-		}
-		requirements, _ := b.own.Requirements()
-		if selected.own == nil {
-			selected.own = labels.NewSelector()
-		}
-		selected.own = selected.own.Add(requirements...)
-		for _, r := range requirements {
-			if o := r.Operator(); o == operator.In || o == operator.Equals || o == operator.DoubleEquals {
-				selected.values = hashes(r.ValuesUnsorted())
-			}
+		if b.own != nil {
+			selected.narrow(b)
 		}
 	}
 	return selected
+}
+
+// selects reports whether all of some selectors select the labels of a kind.
+func (v view) selects(field string, of labelSet, by []*podSelector) bool {
+	for _, b := range by {
+		v.work.spend(b.work, field)
+		if !b.shared.Matches(of) {
+			return false
+		}
+	}
+	return true
+}
+
+// narrow adds a selector over Pods' own labels.
+func (s *selection) narrow(by *podSelector) {
+	requirements, _ := by.own.Requirements()
+	if s.own == nil {
+		s.own = labels.NewSelector()
+	}
+	s.own, s.work = s.own.Add(requirements...), s.work+by.work
+	for _, r := range requirements {
+		if o := r.Operator(); o == operator.In || o == operator.Equals || o == operator.DoubleEquals {
+			s.values = hashes(r.ValuesUnsorted())
+		}
+	}
 }
 
 // seed of hashes. What two values have in common by it costs time, and changes no answer.
@@ -104,17 +138,20 @@ func (s *selection) may(n *Node) bool {
 }
 
 // eachOf visits the Pods that are selected, counted by kind, on all nodes.
-func (s *Snapshot) eachOf(selected *selection, visit func(node int, k *kindCount)) {
+func (v view) eachOf(selected *selection, visit func(node int, k *kindCount)) {
 	if selected == nil {
 		return
 	}
-	for i, n := range s.Nodes {
+	for i, n := range v.Nodes {
+		v.work.spend(podWork+len(selected.values)*podWork, selected.field)
 		if !selected.may(n) {
 			continue
 		}
+		v.work.spend(len(n.kinds), selected.field)
 		for k := range n.kinds {
 			some := &n.kinds[k]
 			if selected.kinds[some.index] && selected.own != nil {
+				v.work.spend(len(n.Pods)*(podWork+selected.work), selected.field)
 				narrowed := *some
 				narrowed.count = n.count(some, selected.own)
 				some = &narrowed

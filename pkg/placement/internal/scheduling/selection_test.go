@@ -27,7 +27,7 @@ func TestKindsAreSelectedAsTheirPods(t *testing.T) {
 				pod.Spec.RestartPolicy = corev1.RestartPolicyAlways
 			}
 		}
-		v := view{NewSnapshot(w.nodes, w.pods, nil), Now}
+		v := view{NewSnapshot(w.nodes, w.pods, nil), Now, nil}
 		var required []corev1.PodAffinityTerm
 		for range rapid.IntRange(1, 2).Draw(t, "terms") {
 			required = append(required, corev1.PodAffinityTerm{LabelSelector: anySelector(t)})
@@ -35,7 +35,7 @@ func TestKindsAreSelectedAsTheirPods(t *testing.T) {
 		terms := termsOf("ns", labels.Set{}, required)
 
 		got, want := map[string]int{}, map[string]int{}
-		v.eachOf(v.selectBy(yes, terms...), func(node int, k *kindCount) { got[v.Nodes[node].Object.Name] += int(k.count) })
+		v.eachOf(v.selectBy(affinityField, yes, terms...), func(node int, k *kindCount) { got[v.Nodes[node].Object.Name] += int(k.count) })
 		for _, pod := range w.pods {
 			matches := !capacity.Ended(pod) && (pod.Spec.NodeName == "a" || pod.Spec.NodeName == "b")
 			for i := range terms {

@@ -19,11 +19,18 @@ func Shortages(s *Snapshot, j *Job, verdict Verdict) []Shortage {
 	if verdict == FitsNow {
 		return nil
 	}
-	v := view{s, Now}
-	if verdict == Never {
-		v.moment = Ever
-	}
-	a := s.admit(j)
+	shortages, _ := bounded(j, func(j *Job, b *budget) []Shortage {
+		v := view{s, Now, b}
+		if verdict == Never {
+			v.moment = Ever
+		}
+		return v.shortages(j)
+	})
+	return shortages
+}
+
+func (v view) shortages(j *Job) []Shortage {
+	a := v.admit(j, v.work)
 	if a.refused != nil {
 		return nil
 	}

@@ -17,7 +17,9 @@ var obstacles = map[capacity.Obstacle]*Reason{
 // suits is the filter of these plugins. They are asked once about nodes that are alike.
 func (j *Job) suits(v view) filter {
 	reason := onceOf(j, v, func(node int) *Reason {
-		return obstacles[j.shape.Obstacle(v.Nodes[node].Object, v.moment == Ever)]
+		n := v.Nodes[node].Object
+		v.work.spend(j.nodeWork.On(n), j.nodeWork.Field)
+		return obstacles[j.shape.Obstacle(n, v.moment == Ever)]
 	})
 	return func(p *place) *Reason { return reason(p.index) }
 }

@@ -1,11 +1,11 @@
 package scheduling
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 )
 
 // term of affinity or anti-affinity between Pods.
@@ -15,25 +15,13 @@ type term struct {
 	namespaces []string
 	// inNamespaces selects further namespaces.
 	inNamespaces labels.Selector
-}
-
-func requiredAffinity(spec *corev1.PodSpec) []corev1.PodAffinityTerm {
-	if spec.Affinity == nil || spec.Affinity.PodAffinity == nil {
-		return nil
-	}
-	return spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution
-}
-
-func requiredAntiAffinity(spec *corev1.PodSpec) []corev1.PodAffinityTerm {
-	if spec.Affinity == nil || spec.Affinity.PodAntiAffinity == nil {
-		return nil
-	}
-	return spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	// work of one comparison with a namespace.
+	work int
 }
 
 // maxTerms bounds the terms, and the constraints, of one Pod that are judged: whoever writes a Pod
 // chooses how many it has.
-const maxTerms = 8
+const maxTerms = capacity.MaxTerms
 
 // termsOf a Pod, by its namespace and labels.
 func termsOf(namespace string, own labels.Labels, required []corev1.PodAffinityTerm) []term {
@@ -55,6 +43,7 @@ func termsOf(namespace string, own labels.Labels, required []corev1.PodAffinityT
 			selector = withLabels(selector, own, r.MismatchLabelKeys, false)
 		}
 		t.selector = podSelectorOf(selector)
+		t.work = len(t.namespaces) + workOf(t.inNamespaces)
 		terms = append(terms, t)
 	}
 	return terms
@@ -68,14 +57,18 @@ func (s *Snapshot) matches(t *term, j *Job) certainty {
 	return t.covers(j.namespace, s.Namespaces)
 }
 
-// selectBy chooses the Pods that match all of some terms, for sure or perhaps.
-func (v view) selectBy(least certainty, terms ...term) *selection {
+// selectBy chooses the Pods that match all of some terms, for sure or perhaps. It's work for a
+// field of the Job.
+func (v view) selectBy(field string, least certainty, terms ...term) *selection {
 	var selectors []*podSelector
+	work := 0
 	for i := range terms {
 		selectors = append(selectors, &terms[i].selector)
+		work += terms[i].work
 	}
-	return v.selectPods(func(k namespaced) bool {
-		return v.cover(terms, k.namespace) >= least && !slices.ContainsFunc(terms, func(t term) bool { return !t.selector.shared.Matches(k.labels) })
+	return v.selectPods(field, func(k namespaced) bool {
+		v.work.spend(work, field)
+		return v.cover(terms, k.namespace) >= least
 	}, selectors...)
 }
 

@@ -32,17 +32,24 @@ type room struct{ free, allocatable float64 }
 
 // Totals are those of the resources that the Job requests, and always of Pods, CPU and memory.
 func Totals(s *Snapshot, j *Job) []Total {
+	totals, _ := bounded(j, func(j *Job, b *budget) []Total { return view{s, Now, b}.totals(j) })
+	return totals
+}
+
+func (v view) totals(j *Job) []Total {
 	totals := j.noTotals()
-	alike := j.alike(view{s, Now})
+	alike := j.alike(v)
 	asked, suits := make([]bool, alike.size), make([]bool, alike.size)
 	for node, domain := range alike.at {
 		if !asked[domain] {
-			asked[domain], suits[domain] = true, j.shape.Suits(s.Nodes[node].Object)
+			n := v.Nodes[node].Object
+			v.work.spend(j.nodeWork.On(n), j.nodeWork.Field)
+			asked[domain], suits[domain] = true, j.shape.Suits(n)
 		}
 	}
 	for t := range totals {
 		total := &totals[t]
-		for domain, room := range s.rooms(j, alike, total.Name) {
+		for domain, room := range v.rooms(j, alike, total.Name) {
 			if suits[domain] {
 				total.Free += room.free
 				total.Allocatable += room.allocatable

@@ -15,6 +15,7 @@ type trials struct {
 	groups []group
 	states []state
 	wanted int64
+	work   *budget
 }
 
 // group of places.
@@ -24,8 +25,8 @@ type group struct {
 	slots int64
 }
 
-func newTrials(j *Job, places []place, states []state, wanted int64) *trials {
-	t := &trials{job: j, places: places, states: states, wanted: wanted}
+func newTrials(j *Job, places []place, states []state, wanted int64, b *budget) *trials {
+	t := &trials{job: j, places: places, states: states, wanted: wanted, work: b}
 	t.of, t.groups = groupsOf(places, states)
 	return t
 }
@@ -154,7 +155,10 @@ func (t *trials) try(chosen int, prefer order) filling {
 		states[i] = s.clone()
 	}
 	q := newQueue(t.groups, prefer)
+	field, asking := t.job.coupledBy()
 	for pods := int64(0); pods < t.wanted; pods++ {
+		t.work.spend(checkWork+len(t.groups)/checkWork+q.asked*asking, field)
+		q.asked = 0
 		best := chosen
 		if chosen == none || pods > 0 {
 			best = q.next(states)
@@ -170,6 +174,22 @@ func (t *trials) try(chosen int, prefer order) filling {
 		}
 	}
 	return filling{pods: t.wanted}
+}
+
+// coupledBy is the field that says most of where the Job's Pods are together, and the work to ask
+// about one place.
+func (j *Job) coupledBy() (field string, work int) {
+	work = checkWork * (1 + len(j.spread) + len(j.affinity) + len(j.antiAffinity))
+	switch {
+	case len(j.spread) > 0:
+		return spreadField, work
+	case len(j.affinity) > 0:
+		return affinityField, work
+	case len(j.antiAffinity) > 0:
+		return antiAffinityField, work
+	default:
+		return volumesField, work
+	}
 }
 
 // reasons why nodes take no further Pod.

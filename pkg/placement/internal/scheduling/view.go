@@ -14,10 +14,11 @@ const (
 	Ever
 )
 
-// view is a Snapshot at a moment.
+// view is a Snapshot at a moment, with the work that a judgement may still do.
 type view struct {
 	*Snapshot
 	moment Moment
+	work   *budget
 }
 
 // free is what a node has left for the Job.

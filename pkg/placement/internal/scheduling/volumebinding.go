@@ -32,8 +32,8 @@ type volumesState struct {
 	// made are those of them for which a volume has been made.
 	made []*corev1.PersistentVolumeClaim
 	// own are the claims that each Pod has for itself.
-	own   []*corev1.PersistentVolumeClaim
-	steps *volumeSteps
+	own  []*corev1.PersistentVolumeClaim
+	work *budget
 	// used are the volumes that Pods of the Job were bound to.
 	used map[string]*corev1.PersistentVolume
 	// spaceCounts: storage that isn't free now won't be free at this moment either.
@@ -78,7 +78,7 @@ func bindingOf(j *Job, v view) *volumesState {
 		return nil
 	}
 	s := &volumesState{
-		Volumes: v.Volumes, moment: v.moment, steps: &volumeSteps{maxVolumeSteps},
+		Volumes: v.Volumes, moment: v.moment, work: v.work,
 		used: map[string]*corev1.PersistentVolume{}, spaceCounts: v.spaceCounts(),
 	}
 	for i := range j.spec.Volumes {

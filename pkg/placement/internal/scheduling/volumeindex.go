@@ -1,7 +1,6 @@
 package scheduling
 
 import (
-	"math"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -136,21 +135,4 @@ func (i *volumeIndex) usable(claim *corev1.PersistentVolumeClaim, own bool, node
 		add(i.reserved[types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}])
 	}
 	return found
-}
-
-// maxVolumeSteps bounds how many volumes, and amounts of storage, are compared with nodes for one
-// view: a worker chooses how many it has. Claims are then taken to fit.
-const maxVolumeSteps = 100_000
-
-// volumeSteps are shared by the trials of one view.
-type volumeSteps struct{ left int }
-
-// take reports whether so many more steps may be made.
-func (s *volumeSteps) take(steps int) bool {
-	if s.left < steps {
-		s.left = math.MinInt
-		return false
-	}
-	s.left -= steps
-	return true
 }

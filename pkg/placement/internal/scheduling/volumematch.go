@@ -31,9 +31,7 @@ func (s *volumesState) unreachable(node *corev1.Node) *Reason {
 	if s.refused != nil {
 		return s.refused
 	}
-	if !s.steps.take(len(s.bound) + len(s.made)) {
-		return nil
-	}
+	s.work.spend(volumeWork*(len(s.bound)+len(s.made)), volumesField)
 	for i := range s.bound {
 		if reason := s.bound[i].refuses(node); reason != nil {
 			return reason
@@ -80,13 +78,12 @@ type binding struct {
 	candidates []*corev1.PersistentVolume
 	pv         *corev1.PersistentVolume
 	shared     bool
-	// assumed: whether there is a volume wasn't looked at.
-	assumed bool
 }
 
 // bindings are those of all claims that would be bound with a Pod on a node, the smallest first.
 // One that was to be made for another node isn't found.
 func (s *volumesState) bindings(node *corev1.Node) ([]binding, *Reason) {
+	s.work.spend(volumeWork*(len(s.shared)+len(s.own)), volumesField)
 	bindings := make([]binding, 0, len(s.shared)+len(s.own))
 	for _, claim := range s.shared {
 		bindings = append(bindings, binding{claim: claim, shared: true})
@@ -119,7 +116,7 @@ func (s *volumesState) match(bindings []binding, node *corev1.Node, used map[str
 			used[b.pv.Name] = b.pv
 		}
 		switch {
-		case b.pv != nil, b.assumed:
+		case b.pv != nil:
 		case !s.provisions(b.claim, node):
 			return &noVolume
 		case s.spaceCounts && !s.hasSpace(b.claim, node):
@@ -131,10 +128,7 @@ func (s *volumesState) match(bindings []binding, node *corev1.Node, used map[str
 
 func (s *volumesState) choose(b *binding, node *corev1.Node, used map[string]*corev1.PersistentVolume) {
 	b.pv = nil
-	steps := len(b.candidates) + len(s.Capacities[volume.GetPersistentVolumeClaimClass(b.claim)])
-	if b.assumed = !s.steps.take(steps); b.assumed {
-		return
-	}
+	s.work.spend(volumeWork*(1+len(b.candidates)+len(s.Capacities[volume.GetPersistentVolumeClaimClass(b.claim)])), volumesField)
 	if pv, err := volume.FindMatchingVolume(b.claim, b.candidates, node, used, true, true); err == nil {
 		b.pv = pv
 	}
@@ -172,7 +166,7 @@ func (s *volumesState) add(p *place) bool {
 		switch {
 		case b.shared && b.pv != nil:
 			s.bound = append(s.bound, reachOf(s.Volumes.Volumes[b.pv.Name]))
-		case b.shared && !b.assumed:
+		case b.shared:
 			s.made = append(s.made, b.claim)
 		}
 	}

@@ -59,6 +59,7 @@ func claimsOfPod(pod *corev1.Pod) []string {
 func (v view) uses(namespace string, claims []string) bool {
 	for _, n := range v.Nodes {
 		for _, p := range n.claiming {
+			v.work.spend(podWork+len(p.claims)*len(claims), volumesField)
 			if v.hinders(p.Lasts) && p.Value().namespace == namespace &&
 				slices.ContainsFunc(p.claims, func(c string) bool { return slices.Contains(claims, c) }) {
 				return true

@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 )
 
 // Volumes are what the volume plugins know of a worker. Immutable.
@@ -31,7 +33,7 @@ type Volumes struct {
 	limitedDrivers map[string]bool
 }
 
-const volumesField = "spec.template.spec.volumes"
+const volumesField = capacity.VolumesField
 
 // usesClaims reports whether Pods of a spec have PersistentVolumeClaims, or get them.
 func usesClaims(spec *corev1.PodSpec) bool {
@@ -71,10 +73,10 @@ func (s *Snapshot) beforeNodes(j *Job, wanted int64) *Answer {
 	case !s.NodesUnknown:
 		return nil
 	}
-	if binding := bindingOf(j, view{s, Ever}); binding != nil && binding.refused != nil {
+	if binding := bindingOf(j, view{s, Ever, nil}); binding != nil && binding.refused != nil {
 		return refuse(Never, binding.refused)
 	}
-	if binding := bindingOf(j, view{s, Now}); binding != nil && binding.refused != nil {
+	if binding := bindingOf(j, view{s, Now, nil}); binding != nil && binding.refused != nil {
 		return refuse(FitsLater, binding.refused)
 	}
 	return &Answer{Looked: s, Wanted: wanted, Now: wanted, Idle: wanted, least: least}

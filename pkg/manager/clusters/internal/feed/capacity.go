@@ -177,6 +177,9 @@ func (c *capacityInformers) state() CapacityState {
 		}
 	}
 	unchecked = append(c.namespaces.look(), unchecked...)
+	if c.store.Bound.HasUnjudged() {
+		unchecked = append(unchecked, "the anti-affinity of some Pods has too much to be judged")
+	}
 	others, settled := lookAt(c.others)
 	c.known = c.known || settled && c.nodes.informer.synced() && c.pods.informer.synced()
 	state := CapacityState{Known: c.known, Listing: !c.known, Unchecked: strings.Join(append(others, unchecked...), "; ")}

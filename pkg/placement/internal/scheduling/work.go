@@ -1,0 +1,87 @@
+package scheduling
+
+import "github.com/jobferry/jobferry/pkg/placement/internal/capacity"
+
+// mostWork bounds the comparisons of one Job with one worker, in units of about 5 ns. A clock would
+// make answers depend on the machine: that is the last resort.
+const mostWork = 20_000_000
+
+// What comparisons take.
+const (
+	podWork    = 2  // to look at a Pod, or a kind of them
+	volumeWork = 32 // to compare a volume, or an amount of storage, with a node
+	checkWork  = 4  // to ask one constraint about a place
+	limitWork  = 64 // to fill in, or compare, one resource of a container
+	// lookEvery is the work between two looks at the clock.
+	lookEvery = 200_000
+)
+
+// budget is the work that is left for the judgement of a Job on one worker. Nil: there is no bound.
+type budget struct {
+	left, look int
+	expired    func() bool
+}
+
+func newBudget(expired func() bool) *budget {
+	return &budget{left: mostWork, look: mostWork - lookEvery, expired: expired}
+}
+
+// tooMuch is the field of the Job for which no work is left. To panic with it ends what is deep
+// inside the comparison of a Job with a worker; bounded recovers.
+type tooMuch string
+
+// spend takes work for a field from what is left.
+func (b *budget) spend(work int, field string) {
+	if b == nil {
+		return
+	}
+	if b.left -= work; b.left < 0 {
+		panic(tooMuch(field))
+	}
+	if b.left < b.look && b.expired != nil {
+		if b.look = b.left - lookEvery; b.expired() {
+			panic(tooMuch(field))
+		}
+	}
+}
+
+// bounded asks about a Job; once more without the field for which that takes too much work; and at
+// last, by what the Job requests alone.
+func bounded[T any](j *Job, ask func(*Job, *budget) T) (answer T, judged *Job) {
+	for _, less := range []func(*Job, string) *Job{(*Job).without, (*Job).bare} {
+		found, field := within(newBudget(j.Expired), j, ask)
+		if field == "" {
+			return found, j
+		}
+		j = less(j, field)
+	}
+	return ask(j, nil), j
+}
+
+// within returns the field for which the work was too much; empty: it wasn't.
+func within[T any](b *budget, j *Job, ask func(*Job, *budget) T) (answer T, field string) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			over, is := cause.(tooMuch)
+			if !is {
+				panic(cause)
+			}
+			field = string(over)
+		}
+	}()
+	return ask(j, b), ""
+}
+
+// without is the Job without a field, as if it didn't matter for it where its Pods are.
+func (j *Job) without(field string) *Job {
+	changed := j.with(capacity.Without(j.spec, []string{field}))
+	changed.unjudged = append(changed.unjudged, field)
+	return changed
+}
+
+// bare is the Job with nothing but what its Pods request.
+func (j *Job) bare(field string) *Job {
+	changed := j.with(capacity.Bare(j.spec))
+	changed.unjudged, changed.isBare = append(changed.unjudged, field), true
+	return changed
+}
