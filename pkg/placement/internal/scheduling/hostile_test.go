@@ -113,7 +113,8 @@ func hostileWorker(nodes, pods int) *Snapshot {
 // workOn is the work of one judgement by all that a Job has, without a bound.
 func workOn(s *Snapshot, j *Job) int {
 	const unbounded = 1 << 50
-	b := &budget{left: unbounded}
+	b := newBudget(nil)
+	b.left = unbounded
 	judge(s, j, 1, b)
 	return unbounded - b.left
 }

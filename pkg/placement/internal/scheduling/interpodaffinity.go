@@ -120,7 +120,7 @@ func interPodAffinity(j *Job, v view) state {
 	s.self = len(s.wanted) > 0 && !slices.ContainsFunc(s.wanted, func(t termState) bool { return t.self == no })
 	s.readWanted(j.affinity, v)
 	for i := range s.avoided {
-		s.avoided[i].read(&j.antiAffinity[i], v)
+		s.avoided[i].read(j.antiAffinity[i:i+1], v)
 	}
 	return s
 }
@@ -156,9 +156,9 @@ func (s *affinityState) mark(node int, sure bool) {
 	}
 }
 
-// read takes note of the Pods that match a term of the Job's anti-affinity.
-func (s *termState) read(t *term, v view) {
-	v.eachOf(v.selectBy(antiAffinityField, yes, *t), func(node int, k *kindCount) {
+// read takes note of the Pods that match one term of the Job's anti-affinity.
+func (s *termState) read(t []term, v view) {
+	v.eachOf(v.selectBy(antiAffinityField, yes, t...), func(node int, k *kindCount) {
 		if v.hinders(k.lasts) {
 			s.mark(node)
 		}

@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
@@ -85,6 +86,8 @@ type kindTable struct {
 type kindEntry struct {
 	kind
 	index int32
+	// labels are those of the kind.
+	labels labels.Labels
 	// antiAffinity says which Pods these keep away, and is mostly empty.
 	antiAffinity []term
 	pods         int
@@ -111,7 +114,7 @@ func newKindTable() *kindTable { return &kindTable{known: map[kind]*kindEntry{}}
 func (t *kindTable) add(k kind) {
 	e := t.known[k]
 	if e == nil {
-		e = &kindEntry{kind: k, index: t.next(), antiAffinity: k.Value().terms()}
+		e = &kindEntry{kind: k, index: t.next(), labels: k.Value().labels, antiAffinity: k.Value().terms()}
 		t.known[k], t.entries[e.index], t.listed = e, e, nil
 		t.selecting += e.selecting()
 		t.unjudged += e.unjudged()

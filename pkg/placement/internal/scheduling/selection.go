@@ -62,18 +62,23 @@ type selection struct {
 }
 
 // selectPods asks once for each kind of the namespaces that are covered, and keeps the selectors
-// over Pods' own labels.
+// over Pods' own labels. A judgement does so once for a selector, whatever views it takes: the
+// kinds are the same in each.
 func (v view) selectPods(field string, covers func(namespaced) bool, by ...*podSelector) *selection {
+	return v.work.once(by[0], func() *selection { return v.selectKinds(field, covers, by) })
+}
+
+func (v view) selectKinds(field string, covers func(namespaced) bool, by []*podSelector) *selection {
+	v.work.spend(podWork*len(v.kinds), field)
 	selected := &selection{field: field}
 	for _, e := range v.kinds {
-		if e != nil && covers(e.Value()) && v.selects(field, e.Value().labels, by) {
+		if e != nil && covers(e.Value()) && v.selects(field, e, by) {
 			if selected.kinds == nil {
 				selected.kinds = make([]bool, len(v.kinds))
 			}
 			selected.kinds[e.index] = true
 		}
 	}
-	v.work.spend(podWork*len(v.kinds), field)
 	if selected.kinds == nil {
 		return nil
 	}
@@ -85,11 +90,12 @@ func (v view) selectPods(field string, covers func(namespaced) bool, by ...*podS
 	return selected
 }
 
-// selects reports whether all of some selectors select the labels of a kind.
-func (v view) selects(field string, of labelSet, by []*podSelector) bool {
+// selects reports whether all of some selectors select the labels of a kind. Large labels take
+// longer, as they're read from memory that no cache has.
+func (v view) selects(field string, e *kindEntry, by []*podSelector) bool {
 	for _, b := range by {
-		v.work.spend(b.work, field)
-		if !b.shared.Matches(of) {
+		v.work.spend(b.work+len(e.Value().labels)/labelBytes, field)
+		if !b.shared.Matches(e.labels) {
 			return false
 		}
 	}

@@ -9,6 +9,7 @@ const mostWork = 20_000_000
 // What comparisons take.
 const (
 	podWork    = 2  // to look at a Pod, or a kind of them
+	labelBytes = 16 // of Pods' labels, for one unit
 	volumeWork = 32 // to compare a volume, or an amount of storage, with a node
 	checkWork  = 4  // to ask one constraint about a place
 	limitWork  = 64 // to fill in, or compare, one resource of a container
@@ -20,10 +21,25 @@ const (
 type budget struct {
 	left, look int
 	expired    func() bool
+	// selected are the Pods by the selectors of the Job, as far as anybody asked.
+	selected map[*podSelector]*selection
 }
 
 func newBudget(expired func() bool) *budget {
-	return &budget{left: mostWork, look: mostWork - lookEvery, expired: expired}
+	return &budget{left: mostWork, look: mostWork - lookEvery, expired: expired, selected: map[*podSelector]*selection{}}
+}
+
+// once finds out which Pods a selector of the Job selects, if that isn't known.
+func (b *budget) once(by *podSelector, find func() *selection) *selection {
+	if b == nil {
+		return find()
+	}
+	found, is := b.selected[by]
+	if !is {
+		found = find()
+		b.selected[by] = found
+	}
+	return found
 }
 
 // tooMuch is the field of the Job for which no work is left. To panic with it ends what is deep
