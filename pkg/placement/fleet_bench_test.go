@@ -102,7 +102,10 @@ func BenchmarkFleet(b *testing.B) {
 	for _, q := range questions {
 		b.Run(q.name, func(b *testing.B) {
 			request := q.request()
-			placement.Place(request, clusters) // then devices and volumes are known
+			first := placement.Place(request, clusters) // then devices and volumes are known
+			if len(first.Unjudged) > 0 {
+				b.Fatal(first.Explain())
+			}
 			b.ReportAllocs()
 			began := busy(b)
 			for b.Loop() {
@@ -111,6 +114,7 @@ func BenchmarkFleet(b *testing.B) {
 				}
 			}
 			b.ReportMetric((busy(b)-began).Seconds()*1000/float64(b.N), "cpu-ms/op")
+			b.ReportMetric(first.Work*100, "%work/op")
 		})
 	}
 }

@@ -20,6 +20,8 @@ type Decision struct {
 	// Unjudged are the fields of the Job that some clusters weren't compared with, in order: that
 	// would have taken too much work.
 	Unjudged []string
+	// Work is what the decision took, as a part of the most that it may take.
+	Work float64
 }
 
 // Place decides where a Job goes. The order of clusters doesn't matter; their names must differ.
@@ -30,6 +32,7 @@ func Place(request Request, clusters []Cluster) Decision {
 		a.consider(&clusters[i], &d)
 	}
 	a.conclude(&d)
+	d.Work = a.job.Work()
 	return d
 }
 

@@ -33,6 +33,8 @@ type entry struct {
 	said string
 	// asked is freed.count before it was last judged: until more happens, the answer is the same.
 	asked uint64
+	// tries is how many Jobs it counts for: it's more than one if it took much work to judge it.
+	tries int
 }
 
 // endGrace is how long after its deadline a Job's last Pod has ended, and its successor is let in.
@@ -58,7 +60,7 @@ func (l *Line) newEntry(q Question) *entry {
 	job := q.Job
 	large := job.Spec.Template.Size() > maxInLine
 	altered := job.Spec.Template.Spec.RuntimeClassName != nil
-	w := &entry{request: q.Request, class: q.Class.Name, version: job.ResourceVersion, large: large, altered: altered, Job: waiting.Job{
+	w := &entry{tries: 1, request: q.Request, class: q.Class.Name, version: job.ResourceVersion, large: large, altered: altered, Job: waiting.Job{
 		Key: keyOf(job), UID: job.UID, Priority: q.Class.Value, Created: job.CreationTimestamp.Time,
 		Shape: shapeInLine(&job.Spec.Template, large), Pods: placement.PodsWanted(job),
 		Exempt: q.Exempt, Usual: l.runtimes.Usual(job.Namespace),
@@ -106,6 +108,7 @@ func (l *Line) placeLocked(
 	ctx context.Context, w *entry, request placement.Request, admits func(string) int64, avoid func(string) bool,
 ) placement.Decision {
 	decision := place(request, l.candidatesLocked(ctx, w, request.Job, admits))
+	w.tries = triesOf(decision)
 	if w.Exempt {
 		return decision
 	}

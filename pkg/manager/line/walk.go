@@ -66,6 +66,10 @@ const (
 	maxInVain = 10
 )
 
+// triesOf a decision is how many Jobs it counts for: one that takes as much work as any may uses up
+// what a namespace has. Most take next to none.
+func triesOf(d placement.Decision) int { return 1 + int(d.Work*maxInVain) }
+
 // walker is what a walk asks and does, under the line's lock.
 type walker struct {
 	*Line
@@ -139,17 +143,17 @@ func (w *walker) HadTurn(job *waiting.Job) bool {
 func (w *walker) Place(job *waiting.Job, admits func(string) int64, avoid func(string) bool) waiting.Outcome {
 	entry := w.waiters[job.Key]
 	switch {
-	case w.inVain[job.Key.Namespace] == maxInVain:
+	case w.inVain[job.Key.Namespace] >= maxInVain:
 		w.postponed[job.Key.Namespace] = w.beganFor(job.Key.Namespace)
 		return waiting.Outcome{}
-	case w.tries == 0:
+	case w.tries <= 0:
 		return waiting.Outcome{Undecided: true}
 	}
-	w.tries--
 	entry.asked = w.freed.count()
 	outcome := w.judge(entry, admits, avoid)
+	w.tries -= entry.tries
 	if outcome.Worker == "" {
-		w.inVain[job.Key.Namespace]++
+		w.inVain[job.Key.Namespace] += entry.tries
 	}
 	return outcome
 }

@@ -12,13 +12,16 @@ import (
 	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 )
 
-// Job is what the scheduler reads of the Pods of one Job, which are all alike. Immutable.
+// Job is what the scheduler reads of the Pods of one Job, which are all alike. It's judged in one
+// worker after the other: all but the work that is left is immutable.
 type Job struct {
 	namespace string
 	labels    labels.Set
 	spec      *corev1.PodSpec
 	// Expired, if it isn't nil, says that no time is left to judge the Job by all that it has.
 	Expired func() bool
+	// left is the work that it may still take to judge the Job, in all workers.
+	left *int
 	// unjudged are the fields that have too much to be judged. isBare: so had what was left.
 	unjudged []string
 	isBare   bool
@@ -61,6 +64,7 @@ func newJob(pod *corev1.Pod) *Job {
 	spec, unjudged := capacity.Judged(&pod.Spec)
 	pod = &corev1.Pod{ObjectMeta: pod.ObjectMeta, Spec: *spec}
 	j := &Job{
+		left:         ptr.To(mostWork),
 		unjudged:     unjudged,
 		namespace:    pod.Namespace,
 		labels:       pod.Labels,
@@ -85,7 +89,7 @@ func (j *Job) with(spec *corev1.PodSpec) *Job {
 	pod.Namespace, pod.Labels = j.namespace, j.labels
 	changed := newJob(pod)
 	changed.unjudged = slices.Concat(j.unjudged, changed.unjudged)
-	changed.gang, changed.isBare, changed.Expired = j.gang, j.isBare, j.Expired
+	changed.gang, changed.isBare, changed.Expired, changed.left = j.gang, j.isBare, j.Expired, j.left
 	return changed
 }
 

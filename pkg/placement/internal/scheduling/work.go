@@ -2,8 +2,8 @@ package scheduling
 
 import "github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 
-// mostWork bounds the comparisons of one Job with one worker, in units of about 5 ns. A clock would
-// make answers depend on the machine: that is the last resort.
+// mostWork bounds the comparisons of one Job with all workers that it's judged in, in units of about
+// 5 ns. A clock would make answers depend on the machine: that is the last resort.
 const mostWork = 20_000_000
 
 // What comparisons take.
@@ -17,7 +17,8 @@ const (
 	lookEvery = 200_000
 )
 
-// budget is the work that is left for the judgement of a Job on one worker. Nil: there is no bound.
+// budget is the work that is left for one attempt to judge a Job in one worker. Nil: there is no
+// bound.
 type budget struct {
 	left, look int
 	expired    func() bool
@@ -25,8 +26,8 @@ type budget struct {
 	selected map[*podSelector]*selection
 }
 
-func newBudget(expired func() bool) *budget {
-	return &budget{left: mostWork, look: mostWork - lookEvery, expired: expired, selected: map[*podSelector]*selection{}}
+func newBudget(left int, expired func() bool) *budget {
+	return &budget{left: left, look: left - lookEvery, expired: expired, selected: map[*podSelector]*selection{}}
 }
 
 // once finds out which Pods a selector of the Job selects, if that isn't known.
@@ -62,10 +63,13 @@ func (b *budget) spend(work int, field string) {
 }
 
 // bounded asks about a Job; once more without the field for which that takes too much work; and at
-// last, by what the Job requests alone.
+// last, by what the Job requests alone. Each time it may take half of what is left for all workers:
+// one that is large, or hostile, leaves something for the others.
 func bounded[T any](j *Job, ask func(*Job, *budget) T) (answer T, judged *Job) {
 	for _, less := range []func(*Job, string) *Job{(*Job).without, (*Job).bare} {
-		found, field := within(newBudget(j.Expired), j, ask)
+		b := newBudget(*j.left/2, j.Expired)
+		found, field := within(b, j, ask)
+		*j.left -= *j.left/2 - max(b.left, 0)
 		if field == "" {
 			return found, j
 		}
@@ -73,6 +77,9 @@ func bounded[T any](j *Job, ask func(*Job, *budget) T) (answer T, judged *Job) {
 	}
 	return ask(j, nil), j
 }
+
+// Work is what it has taken to judge the Job so far, as a part of the most that it may take.
+func (j *Job) Work() float64 { return 1 - float64(*j.left)/mostWork }
 
 // within returns the field for which the work was too much; empty: it wasn't.
 func within[T any](b *budget, j *Job, ask func(*Job, *budget) T) (answer T, field string) {
