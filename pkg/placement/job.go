@@ -26,6 +26,9 @@ func NewJob(job *batchv1.Job) *scheduling.Job { return scheduling.NewJob(job) }
 // ShapeOf is the Shape of the Pods that a template makes.
 func ShapeOf(template *corev1.PodTemplateSpec) *Shape { return capacity.ShapeOf(template) }
 
+// IsHeavy reports whether it's much work to find out which nodes suit Pods of a spec.
+func IsHeavy(spec *corev1.PodSpec) bool { return capacity.IsHeavy(spec) }
+
 // RequestsOf are what a Pod of a spec requests, with one under Pods. Limits stand in for missing
 // requests.
 func RequestsOf(spec *corev1.PodSpec) Resources { return capacity.TemplateRequests(spec) }

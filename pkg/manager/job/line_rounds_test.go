@@ -13,6 +13,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/placement/placementtest"
 )
 
 // near has a Job want to be near Pods that don't exist, which nothing but its judgement shows.
@@ -186,5 +187,45 @@ func TestEverybodyHasATurn(t *testing.T) {
 		if asked == before[name] {
 			w.fail("%s was not judged", name)
 		}
+	}
+}
+
+// heavy has a Job take much work in a worker with very many nodes: it names nodes that don't exist.
+func heavy(job *batchv1.Job) {
+	near(job)
+	terms := make([]corev1.NodeSelectorTerm, 150)
+	for i := range terms {
+		terms[i].MatchExpressions = []corev1.NodeSelectorRequirement{
+			{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{"none"}},
+		}
+	}
+	job.Spec.Template.Spec.Affinity.NodeAffinity = &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms},
+	}
+}
+
+// Of Jobs that take much work, few are judged until the others were looked at, and as much room is
+// for these as without them.
+func TestHeavyJobsHoldUpNobody(t *testing.T) {
+	w := newFullWorld(t)
+	for i := range 1000 {
+		name := fmt.Sprint("without-cpu-", i)
+		w.worker("a").ledger.SetNode(placementtest.NewNode(name).Label(corev1.LabelHostname, name).Has("cpu", "0", "pods", "110").Obj())
+	}
+	for i := range 2 * maxInVain {
+		w.submits(aJob(fmt.Sprintf("heavy-%02d", i), heavy, ofTeam("mallory")))
+	}
+	w.queues(aJob("last", pods(1)))
+	before := w.asked()
+	w.worker("a").ledger.Release(inTeam("small-1"))
+	w.triggers.CapacityFreed("a", placement.Change{Kinds: placement.AnyChange})
+	w.walks()
+	if w.line.Waits()[inTeam("last")].InLine {
+		w.fail("it isn't chosen in the first walk")
+	}
+	var judged judgements
+	judged.count(w, before)
+	if judged.judged > 4 {
+		w.fail("%d Jobs were judged", judged.judged)
 	}
 }

@@ -18,7 +18,8 @@ type entry struct {
 	waiting.Job
 	// request has no Job while it waits: there may be many of them, of any size.
 	request placement.Request
-	// version is the Job's resourceVersion. A large one decides for itself, however it would fit.
+	// version is the Job's resourceVersion. A large one, or one whose nodes take much work to find,
+	// decides for itself, however it would fit.
 	version string
 	large   bool
 	// altered: a RuntimeClass of the worker may alter what its Pods tolerate.
@@ -58,7 +59,7 @@ type PriorityClass struct {
 // newEntry reads what the order needs of a Job.
 func (l *Line) newEntry(q Question) *entry {
 	job := q.Job
-	large := job.Spec.Template.Size() > maxInLine
+	large := job.Spec.Template.Size() > maxInLine || placement.IsHeavy(&job.Spec.Template.Spec)
 	altered := job.Spec.Template.Spec.RuntimeClassName != nil
 	w := &entry{tries: 1, request: q.Request, class: q.Class.Name, version: job.ResourceVersion, large: large, altered: altered, Job: waiting.Job{
 		Key: keyOf(job), UID: job.UID, Priority: q.Class.Value, Created: job.CreationTimestamp.Time,

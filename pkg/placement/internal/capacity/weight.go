@@ -17,7 +17,7 @@ const maxWeight = 5_000
 
 // Weights of what a Pod has, by the time that a comparison takes: that with a value weighs one.
 const (
-	Heavy        = 16 // a term, a requirement, a toleration
+	TermWeight   = 16 // a term, a requirement, a toleration
 	portWeight   = 5
 	volumeWeight = 20
 	claimWeight  = 50
@@ -44,7 +44,7 @@ const (
 )
 
 var fields = []field{
-	{SelectorField, func(s *corev1.PodSpec) int { return Heavy * len(s.NodeSelector) }, func(s *corev1.PodSpec) { s.NodeSelector = nil }},
+	{SelectorField, func(s *corev1.PodSpec) int { return TermWeight * len(s.NodeSelector) }, func(s *corev1.PodSpec) { s.NodeSelector = nil }},
 	{NodeAffinityField, weighNodeAffinity, func(s *corev1.PodSpec) {
 		changeAffinity(s, func(a *corev1.Affinity) { a.NodeAffinity = nil })
 	}},
@@ -54,7 +54,7 @@ var fields = []field{
 	{AntiAffinityField, func(s *corev1.PodSpec) int { return WeighTerms(RequiredAntiAffinity(s)) }, func(s *corev1.PodSpec) {
 		changeAffinity(s, func(a *corev1.Affinity) { a.PodAntiAffinity = nil })
 	}},
-	{TolerationsField, func(s *corev1.PodSpec) int { return Heavy * len(s.Tolerations) }, func(s *corev1.PodSpec) {
+	{TolerationsField, func(s *corev1.PodSpec) int { return TermWeight * len(s.Tolerations) }, func(s *corev1.PodSpec) {
 		s.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}} // whatever a node has
 	}},
 	{SpreadField, weighSpread, func(s *corev1.PodSpec) { s.TopologySpreadConstraints = nil }},
@@ -101,6 +101,16 @@ func Bare(spec *corev1.PodSpec) *corev1.PodSpec {
 	return &changed
 }
 
+// maxNodeWeight bounds what a Pod has that all nodes are compared with again and again while its Job
+// waits: about 15 terms, or 500 values.
+const maxNodeWeight = 500
+
+// IsHeavy reports whether it's much work to find out which nodes suit Pods of a spec.
+func IsHeavy(spec *corev1.PodSpec) bool {
+	w := NodeWorkOf(spec)
+	return w.once+w.perTaint > maxNodeWeight
+}
+
 // NodeWork is what it takes to ask whether a node suits Pods of a spec: once, and for each of the
 // node's taints.
 type NodeWork struct {
@@ -111,11 +121,11 @@ type NodeWork struct {
 
 // NodeWorkOf a spec.
 func NodeWorkOf(spec *corev1.PodSpec) NodeWork {
-	w := NodeWork{once: Heavy*len(spec.NodeSelector) + weighNodeAffinity(spec), perTaint: Heavy * len(spec.Tolerations), Field: NodeAffinityField}
+	w := NodeWork{once: TermWeight*len(spec.NodeSelector) + weighNodeAffinity(spec), perTaint: TermWeight * len(spec.Tolerations), Field: NodeAffinityField}
 	switch {
 	case w.perTaint > w.once:
 		w.Field = TolerationsField
-	case 2*Heavy*len(spec.NodeSelector) > w.once:
+	case 2*TermWeight*len(spec.NodeSelector) > w.once:
 		w.Field = SelectorField
 	}
 	return w
@@ -164,10 +174,10 @@ func weighNodeAffinity(spec *corev1.PodSpec) int {
 	}
 	for i := range required.NodeSelectorTerms {
 		t := &required.NodeSelectorTerms[i]
-		weight += Heavy
+		weight += TermWeight
 		for _, requirements := range [][]corev1.NodeSelectorRequirement{t.MatchExpressions, t.MatchFields} {
 			for k := range requirements {
-				weight += Heavy + len(requirements[k].Values)
+				weight += TermWeight + len(requirements[k].Values)
 			}
 		}
 	}
@@ -179,7 +189,7 @@ func WeighTerms(terms []corev1.PodAffinityTerm) (weight int) {
 	for i := range terms[:min(len(terms), MaxTerms)] {
 		t := &terms[i]
 		weight += weighSelector(t.LabelSelector) + weighSelector(t.NamespaceSelector) + len(t.Namespaces) +
-			Heavy*(1+len(t.MatchLabelKeys)+len(t.MismatchLabelKeys))
+			TermWeight*(1+len(t.MatchLabelKeys)+len(t.MismatchLabelKeys))
 	}
 	return weight
 }
@@ -190,7 +200,7 @@ func weighSpread(spec *corev1.PodSpec) (weight int) {
 		c := &spec.TopologySpreadConstraints[i]
 		if c.WhenUnsatisfiable == corev1.DoNotSchedule && judged < MaxTerms {
 			judged++
-			weight += weighSelector(c.LabelSelector) + Heavy*(1+len(c.MatchLabelKeys))
+			weight += weighSelector(c.LabelSelector) + TermWeight*(1+len(c.MatchLabelKeys))
 		}
 	}
 	return weight
@@ -200,9 +210,9 @@ func weighSelector(s *metav1.LabelSelector) int {
 	if s == nil {
 		return 0
 	}
-	weight := Heavy * len(s.MatchLabels)
+	weight := TermWeight * len(s.MatchLabels)
 	for i := range s.MatchExpressions {
-		weight += Heavy + len(s.MatchExpressions[i].Values)
+		weight += TermWeight + len(s.MatchExpressions[i].Values)
 	}
 	return weight
 }

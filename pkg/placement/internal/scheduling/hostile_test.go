@@ -2,6 +2,7 @@ package scheduling
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -157,6 +158,26 @@ func TestManyTermsOnManyNodes(t *testing.T) {
 	expect(t, a, FitsNow, 1, "")
 	if fmt.Sprint(a.Unjudged) != fmt.Sprint([]string{capacity.NodeAffinityField}) {
 		t.Errorf("unjudged: %v", a.Unjudged)
+	}
+}
+
+// A Job that is too much for each of many workers takes no more work in all of them than in one, and
+// one that is too much for a hostile worker is judged by all that it has in the others.
+func TestWorkersShareTheWork(t *testing.T) {
+	terms := slices.Repeat([]corev1.NodeSelectorTerm{nodeTerm(corev1.LabelHostname, "x")}, 150)
+	j := jobOf(func(p *corev1.PodTemplateSpec) { requireNodes(p, terms...) })
+	looks := 0
+	j.Expired = func() bool { looks++; return false }
+	large, small := hostileWorker(3000, 0), hostileWorker(10, 0)
+	expect(t, j.Judge(large, 1), FitsNow, 1, "")
+	if a := j.Judge(small, 1); a.Verdict != Never || len(a.Unjudged) > 0 {
+		t.Errorf("the next worker: %v, unjudged: %v", a.Verdict, a.Unjudged)
+	}
+	for range 50 {
+		expect(t, j.Judge(large, 1), FitsNow, 1, "")
+	}
+	if looks > mostWork/lookEvery || j.Work() > 1 {
+		t.Errorf("%d looks at the clock, work %v", looks, j.Work())
 	}
 }
 

@@ -42,7 +42,7 @@ func othersAffinity(j *Job, v view) filter {
 				keys = v.refusing(k.of.antiAffinity, j)
 				known[k.of] = keys
 			}
-			v.work.spend(capacity.Heavy*len(keys), labelsField)
+			v.work.spend(capacity.TermWeight*len(keys), labelsField)
 			for _, key := range keys {
 				refused.add(n, key)
 			}
@@ -52,7 +52,7 @@ func othersAffinity(j *Job, v view) filter {
 		return nil
 	}
 	return func(p *place) *Reason {
-		v.work.spend(capacity.Heavy*len(refused), labelsField)
+		v.work.spend(capacity.TermWeight*len(refused), labelsField)
 		if refused.have(p.node) {
 			return &othersAntiAffinity
 		}

@@ -43,7 +43,7 @@ func workOf(s labels.Selector) int {
 	requirements, _ := s.Requirements()
 	work := 0
 	for i := range requirements {
-		work += capacity.Heavy + len(requirements[i].ValuesUnsorted())
+		work += capacity.TermWeight + len(requirements[i].ValuesUnsorted())
 	}
 	return work
 }
