@@ -129,11 +129,8 @@ func (d *drift) foreign() []Note {
 	if equality.Semantic.DeepEqual(wanted.Template.Spec, got.Template.Spec) {
 		wanted.Template.Spec, got.Template.Spec = corev1.PodSpec{}, corev1.PodSpec{}
 	}
-	var fields []string
-	notCovered("spec", tree(&wanted), tree(&got), &fields)
-	slices.Sort(fields)
 	var notes []Note
-	for _, f := range fields {
+	for _, f := range slices.Sorted(uncovered("spec", tree(&wanted), tree(&got))) {
 		notes = append(notes, Note{Field: f, Message: "changed by the worker's admission"})
 	}
 	return notes

@@ -93,8 +93,7 @@ func unmet(patch, object map[string]any) []string {
 				paths = append(paths, key+"."+below)
 			}
 		default:
-			var fields []string
-			if notCovered(key, want, got, &fields); len(fields) > 0 {
+			if !covers(want, got) {
 				paths = append(paths, key)
 			}
 		}

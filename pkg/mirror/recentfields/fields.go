@@ -22,8 +22,8 @@ func (f Fingerprints) Equal(other Fingerprints) bool { return maps.Equal(f, othe
 // Of returns the recent fields of a Job's spec; nil: it has none.
 func Of(spec map[string]any) Fingerprints {
 	found := map[string][]any{}
-	visit("spec", "JobSpec", spec, spec, func(path string, sent, _ any) {
-		found[path] = append(found[path], sent)
+	visit("spec", "JobSpec", spec, nil, func(path string, value, _ any) {
+		found[path] = append(found[path], value)
 	})
 	if len(found) == 0 {
 		return nil
@@ -67,35 +67,12 @@ func visit(path, of string, object, other any, found func(path string, value, ot
 			}
 		}
 	case []any:
-		otherList, _ := other.([]any)
+		elements, _ := other.([]any)
+		others := listOf(elements)
 		for i, element := range object {
-			visit(path+"[*]", of, element, counterpart(element, i, otherList), found)
+			visit(path+"[*]", of, element, others.counterpart(element, i), found)
 		}
 	}
-}
-
-// counterpart is the element of a list that stands for an element of another one: that of the same
-// name, or at the same place.
-func counterpart(element any, i int, list []any) any {
-	if at := indexOf(element, i, list); at >= 0 {
-		return list[at]
-	}
-	return nil
-}
-
-// indexOf is the place of the counterpart; -1: there is none.
-func indexOf(element any, i int, list []any) int {
-	object, _ := element.(map[string]any)
-	if name, named := object["name"]; named {
-		return slices.IndexFunc(list, func(e any) bool {
-			other, _ := e.(map[string]any)
-			return other["name"] == name
-		})
-	}
-	if i < len(list) {
-		return i
-	}
-	return -1
 }
 
 // keeps reports whether a value that was sent has lost nothing. An API server may leave out what is
@@ -111,9 +88,10 @@ func keeps(sent, got any) bool {
 		}
 		return is
 	case []any:
-		list, _ := got.([]any)
+		elements, _ := got.([]any)
+		gotList := listOf(elements)
 		for i, element := range sent {
-			if !keeps(element, counterpart(element, i, list)) {
+			if !keeps(element, gotList.counterpart(element, i)) {
 				return false
 			}
 		}

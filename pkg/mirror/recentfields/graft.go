@@ -48,22 +48,21 @@ func graftObject(sent, from, to map[string]any) map[string]any {
 // graftList takes for each element what the types don't know from the one that it was before: the
 // equal one, or that of the same name, or, in a list as long as before, the one at the same place.
 func graftList(sent, from, to []any) []any {
-	out := make([]any, len(to))
+	equal := map[string]int{}
+	for i, element := range slices.Backward(from) {
+		equal[fingerprint(element)] = i
+	}
+	before, out := listOf(from), make([]any, len(to))
 	for i, element := range to {
-		before := slices.IndexFunc(from, func(e any) bool { return reflect.DeepEqual(e, element) })
-		if before < 0 && (isNamed(element) || len(from) == len(to)) {
-			before = indexOf(element, i, from)
+		at, is := equal[fingerprint(element)]
+		if _, named := nameOf(element); !is && (named || len(from) == len(to)) {
+			at = before.indexOf(element, i)
+			is = at >= 0
 		}
 		out[i] = element
-		if before >= 0 {
-			out[i] = Graft(sent[before], from[before], element)
+		if is {
+			out[i] = Graft(sent[at], from[at], element)
 		}
 	}
 	return out
-}
-
-func isNamed(element any) bool {
-	object, _ := element.(map[string]any)
-	_, named := object["name"]
-	return named
 }
