@@ -1,10 +1,9 @@
 package carry
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -76,8 +75,10 @@ func setContent(object, source Object) {
 	case *corev1.ServiceAccount:
 		from := source.DeepCopyObject().(*corev1.ServiceAccount)
 		to.AutomountServiceAccountToken = from.AutomountServiceAccountToken
+		has := sets.New(to.ImagePullSecrets...) // a tenant may list very many
 		for _, secret := range from.ImagePullSecrets {
-			if !slices.Contains(to.ImagePullSecrets, secret) {
+			if !has.Has(secret) {
+				has.Insert(secret)
 				to.ImagePullSecrets = append(to.ImagePullSecrets, secret)
 			}
 		}

@@ -79,26 +79,19 @@ func (c *Copier) Carry(ctx context.Context, hub, m *batchv1.Job, kinds []carry.K
 	}
 	r.copied = Copied{Mirror: m.UID, Kinds: kinds, Seen: map[Source]string{}, said: map[Source]remark{}, At: now}
 	all := carry.Select(carry.References(&hub.Spec.Template), kinds)
-	queue := r.changed(all)
-	if !r.admit(queue, len(all)) {
-		return nil, nil
-	}
-	for len(queue) > 0 {
-		ref := queue[0]
-		queue = queue[1:]
-		source, err := r.copyRef(ctx, ref)
-		if err != nil {
+	r.queue = r.changed(all)
+	admitted := r.admit(r.queue, len(all))
+	for admitted && len(r.queue) > 0 {
+		ref := r.queue[0]
+		r.queue = r.queue[1:]
+		var err error
+		if admitted, err = r.copyRef(ctx, ref); err != nil {
 			return r.writes, err
 		}
-		if account, ok := source.(*corev1.ServiceAccount); ok {
-			more := r.unseen(carry.Select(carry.PullSecrets(account), kinds), queue)
-			if !r.admit(more, len(r.copied.Seen)+len(queue)+len(more)) {
-				return r.writes, nil
-			}
-			queue = append(queue, more...)
-		}
 	}
-	r.record()
+	if admitted {
+		r.record()
+	}
 	return r.writes, nil
 }
 
@@ -118,18 +111,23 @@ type run struct {
 	place  Place
 	rules  carry.Rules
 	copied Copied
+	queue  []carry.Ref
 	writes []Write
 }
 
-// copyRef brings one object up to date, and returns its source; nil: there is none.
-func (r *run) copyRef(ctx context.Context, ref carry.Ref) (carry.Object, error) {
+// copyRef brings one object up to date, unless it's a ServiceAccount whose imagePullSecrets can't
+// all be carried along.
+func (r *run) copyRef(ctx context.Context, ref carry.Ref) (admitted bool, err error) {
 	if err := r.Watch.Add(ctx, ref.Kind); err != nil {
-		return nil, err
+		return false, err
 	}
 	for range maxTries {
 		snapshot, err := r.gather(ctx, ref)
 		if err != nil {
-			return nil, err
+			return false, err
+		}
+		if account, is := snapshot.Source.(*corev1.ServiceAccount); is && !r.admitPullSecrets(account) {
+			return false, nil
 		}
 		decision := carry.Decide(snapshot, r.rules)
 		err = r.write(ctx, decision, snapshot.Existing)
@@ -137,12 +135,12 @@ func (r *run) copyRef(ctx context.Context, ref carry.Ref) (carry.Object, error) 
 			continue
 		}
 		if err != nil {
-			return nil, &WorkerError{ref, err}
+			return false, &WorkerError{ref, err}
 		}
 		r.note(ref, decision)
-		return snapshot.Source, nil
+		return true, nil
 	}
-	return nil, &WorkerError{ref, errContended}
+	return false, &WorkerError{ref, errContended}
 }
 
 // isOvertaken reports whether a write failed because the object has changed since it was read.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/manager/carry"
@@ -38,8 +39,8 @@ func (r *run) changed(all []carry.Ref) []carry.Ref {
 		clear(r.copied.said)
 		return all
 	}
-	queue := r.unseen(slices.Clone(all), nil)
-	return append(queue, r.unseen(changed, queue)...) // the others are a ServiceAccount's
+	r.queue = r.unseen(slices.Clone(all))
+	return append(r.queue, r.unseen(changed)...) // the others are a ServiceAccount's
 }
 
 // admit tracks references before they are read, unless they can't all be carried along. Then
@@ -69,6 +70,16 @@ func (r *run) admit(refs []carry.Ref, all int) bool {
 	return false
 }
 
+// admitPullSecrets queues what a ServiceAccount refers to, before it's copied itself.
+func (r *run) admitPullSecrets(account *corev1.ServiceAccount) bool {
+	more := r.unseen(carry.Select(carry.PullSecrets(account), r.copied.Kinds))
+	if !r.admit(more, len(r.copied.Seen)+len(r.queue)+len(more)) {
+		return false
+	}
+	r.queue = append(r.queue, more...)
+	return true
+}
+
 // record says of all sources together what was said of each.
 func (r *run) record() {
 	for _, said := range r.copied.said {
@@ -85,10 +96,10 @@ func (r *run) record() {
 }
 
 // unseen returns the references that are neither done nor in the queue.
-func (r *run) unseen(refs, queue []carry.Ref) []carry.Ref {
+func (r *run) unseen(refs []carry.Ref) []carry.Ref {
 	return slices.DeleteFunc(refs, func(ref carry.Ref) bool {
 		_, done := r.copied.Seen[r.sourceOf(ref)]
-		return done || slices.ContainsFunc(queue, func(q carry.Ref) bool { return q.Kind == ref.Kind && q.Name == ref.Name })
+		return done || slices.ContainsFunc(r.queue, func(q carry.Ref) bool { return q.Kind == ref.Kind && q.Name == ref.Name })
 	})
 }
 
