@@ -1,7 +1,6 @@
 package mirror
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"testing"
@@ -20,8 +19,8 @@ func elements(n int, key string, falls bool) []any {
 	return list
 }
 
-// TestLongListsAreCheapToCover: a tenant's Job has long lists, and the worker's admission has changed
-// each element and their order.
+// TestLongListsAreCheapToCover: a tenant's Job has long lists, and the worker's admission has
+// changed each element and their order.
 func TestLongListsAreCheapToCover(t *testing.T) {
 	for _, row := range []struct {
 		name      string
@@ -48,13 +47,15 @@ func TestLongListsAreCheapToCover(t *testing.T) {
 func TestManyNamesAreCheapToCover(t *testing.T) {
 	const n = 200_000
 	found := make(chan int, 1)
-	go func() { found <- len(slices.Collect(uncovered("spec", elements(n, "name", false), elements(n, "name", true)))) }()
+	go func() {
+		found <- len(slices.Collect(uncovered("spec", elements(n, "name", false), elements(n, "name", true))))
+	}()
 	select {
 	case changes := <-found:
 		if changes > 0 {
 			t.Errorf("%d changes of %d equal elements", changes, n)
 		}
 	case <-time.After(5 * time.Minute): // of what hangs
-		t.Fatal(fmt.Sprint(n, " names take too long"))
+		t.Fatal(n, "names take too long")
 	}
 }

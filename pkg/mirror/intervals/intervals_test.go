@@ -2,6 +2,7 @@ package intervals
 
 import (
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -218,4 +219,16 @@ func FuzzCost(f *testing.F) {
 		set := ParseLenient(text, NoLimit)
 		Shared(set, set)
 	})
+}
+
+// TestCommasTakeLittleMemory: a worker's text has room for many intervals, and has none.
+func TestCommasTakeLittleMemory(t *testing.T) {
+	text := strings.Repeat(",", 700<<10)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := ParseStrict(text, NoLimit)
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > 2<<20 || err == nil {
+		t.Errorf("%d KiB were allocated, %v", took>>10, err)
+	}
 }

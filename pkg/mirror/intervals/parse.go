@@ -12,6 +12,9 @@ import (
 // completions of which every second is in the set is 300 kB shorter.
 const maxBytes = 768 << 10
 
+// maxReserved is for how many intervals ParseStrict reserves memory before it has read them.
+const maxReserved = 1 << 16
+
 // NoLimit is above every index.
 const NoLimit = math.MaxInt32
 
@@ -26,7 +29,7 @@ func ParseStrict(text string, limit int) (Set, error) {
 	if int64(len(text)) > min(maxBytes, int64(limit)*int64(len(strconv.Itoa(limit))+1)) {
 		return nil, errors.New("text is too long")
 	}
-	set := make(Set, 0, strings.Count(text, ",")+1)
+	set := make(Set, 0, min(strings.Count(text, ",")+1, maxReserved))
 	for part := range strings.SplitSeq(text, ",") {
 		iv, err := parseInterval(part)
 		if err != nil {
