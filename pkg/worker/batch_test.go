@@ -50,7 +50,7 @@ func TestBatchDuringASync(t *testing.T) {
 func TestEndsAreSyncedInBatches(t *testing.T) {
 	o := DefaultOptions()
 	c := newCluster(t, o, aJob(func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](2) }))
-	h := podEvents{jobs: c.api, memory: c.jobs.memory, options: o, metrics: testMetrics(t)}
+	h := podEvents{memory: c.jobs.memory, options: o, metrics: testMetrics(t)}
 	ends := func() (waits []time.Duration) {
 		for _, before := range c.pods() {
 			if before.Status.Phase != "" {

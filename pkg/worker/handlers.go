@@ -8,7 +8,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
@@ -51,31 +50,30 @@ func jobEvents(o Options, m *metrics) handler.EventHandler {
 // podEvents enqueues the Jobs of a Pod: the one that controls it, the one that did before, or those
 // that could adopt it.
 type podEvents struct {
-	jobs    client.Reader
 	memory  *memory
 	options Options
 	metrics *metrics
 }
 
-func (h podEvents) Create(ctx context.Context, e event.CreateEvent, q workQueue) {
-	h.handle(ctx, nil, asPod(e.Object), q)
+func (h podEvents) Create(_ context.Context, e event.CreateEvent, q workQueue) {
+	h.handle(nil, asPod(e.Object), q)
 }
 
-func (h podEvents) Update(ctx context.Context, e event.UpdateEvent, q workQueue) {
+func (h podEvents) Update(_ context.Context, e event.UpdateEvent, q workQueue) {
 	if e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() {
 		return // a resync of the cache
 	}
-	h.handle(ctx, asPod(e.ObjectOld), asPod(e.ObjectNew), q)
+	h.handle(asPod(e.ObjectOld), asPod(e.ObjectNew), q)
 }
 
-func (h podEvents) Delete(ctx context.Context, e event.DeleteEvent, q workQueue) {
-	h.handle(ctx, asPod(e.Object), nil, q)
+func (h podEvents) Delete(_ context.Context, e event.DeleteEvent, q workQueue) {
+	h.handle(asPod(e.Object), nil, q)
 }
 
 func (h podEvents) Generic(context.Context, event.GenericEvent, workQueue) {}
 
 // handle takes a Pod that another kind of controller owns for none.
-func (h podEvents) handle(ctx context.Context, before, after *corev1.Pod, q workQueue) {
+func (h podEvents) handle(before, after *corev1.Pod, q workQueue) {
 	h.metrics.podTracked(before, after, h.options.TrackingFinalizer)
 	had, has := jobOf(before), jobOf(after)
 	if had != nil && after == nil {
@@ -95,7 +93,9 @@ func (h podEvents) handle(ctx context.Context, before, after *corev1.Pod, q work
 		return
 	}
 	if before == nil || had != nil || !maps.Equal(before.Labels, after.Labels) {
-		h.enqueueAdopters(ctx, after, q)
+		for _, job := range h.memory.adopters(after) {
+			q.AddAfter(reconcile.Request{NamespacedName: job}, h.options.SyncBatchPeriod)
+		}
 	}
 }
 
@@ -109,22 +109,6 @@ func jobOf(p *corev1.Pod) *types.NamespacedName {
 		return nil
 	}
 	return &types.NamespacedName{Namespace: p.Namespace, Name: ref.Name}
-}
-
-// enqueueAdopters enqueues the Jobs that could adopt the Pod.
-func (h podEvents) enqueueAdopters(ctx context.Context, p *corev1.Pod, q workQueue) {
-	var jobs batchv1.JobList
-	if len(p.Labels) == 0 || h.jobs.List(ctx, &jobs, client.InNamespace(p.Namespace), client.UnsafeDisableDeepCopy) != nil {
-		return // reads of the cache fail only when the process is stopping
-	}
-	for i := range jobs.Items {
-		job := &jobs.Items[i]
-		selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
-		if err != nil || !h.options.manages(job) || plan.Finished(job) != nil || !selector.Matches(labels.Set(p.Labels)) {
-			continue
-		}
-		q.AddAfter(requestFor(job), h.options.SyncBatchPeriod)
-	}
 }
 
 func requestFor(o client.Object) reconcile.Request {

@@ -69,7 +69,8 @@ func TestJobEventsAreBatched(t *testing.T) {
 func TestPodEventsWakeTheirJobs(t *testing.T) {
 	o := DefaultOptions()
 	c := newCluster(t, o, aJob())
-	h := podEvents{jobs: c.api, memory: c.jobs.memory, options: o, metrics: testMetrics(t)}
+	c.jobs.memory.of(aJob())
+	h := podEvents{memory: c.jobs.memory, options: o, metrics: testMetrics(t)}
 	version := func(v string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.ResourceVersion = v } }
 	orphan := func(p *corev1.Pod) { p.OwnerReferences = nil }
 	stranger := func(p *corev1.Pod) { p.OwnerReferences, p.Labels = nil, map[string]string{"app": "web"} }

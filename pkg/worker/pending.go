@@ -30,7 +30,7 @@ func (m *memory) of(job *batchv1.Job) *pending {
 	p := m.jobs[key]
 	if p == nil || p.uid != job.UID {
 		p = &pending{
-			uid: job.UID, created: map[types.UID]createdPod{}, adopted: map[types.UID]*corev1.Pod{},
+			uid: job.UID, selector: plan.SelectorOf(job), created: map[types.UID]createdPod{}, adopted: map[types.UID]*corev1.Pod{},
 			deleted: sets.New[types.UID](), untracked: sets.New[types.UID](), gone: sets.New[types.UID](), givenUp: sets.New[types.UID](),
 		}
 		m.jobs[key] = p
@@ -65,6 +65,19 @@ func (m *memory) find(key types.NamespacedName, uid types.UID) *pending {
 	return nil
 }
 
+// adopters are the Jobs that may adopt the Pod. One that was never synced finds it in its first
+// sync.
+func (m *memory) adopters(p *corev1.Pod) (jobs []types.NamespacedName) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	for key, known := range m.jobs {
+		if key.Namespace == p.Namespace && len(p.Labels) > 0 && known.selector.Matches(p.Labels) {
+			jobs = append(jobs, key)
+		}
+	}
+	return jobs
+}
+
 func (m *memory) forget(key types.NamespacedName) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
@@ -73,9 +86,11 @@ func (m *memory) forget(key types.NamespacedName) {
 
 // pending are the writes about one Job that the API server has accepted and the cache may not show
 // yet. One goroutine at a time syncs a Job; the lock is for the parallel requests of one sync, and
-// for gone. The event handlers use only that, uid, which never changes, and batch.
+// for gone. The event handlers use only that, what never changes, and batch.
 type pending struct {
-	uid types.UID
+	// These never change.
+	uid      types.UID
+	selector plan.Selector
 
 	lock      sync.Mutex
 	written   *batchv1.Job // as the last status write returned it

@@ -187,7 +187,7 @@ func TestPodThatCameAndWent(t *testing.T) {
 	for name, early := range map[string]bool{"before the next sync": false, "before the answer": true} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, Options{}, aJob(func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](1) }))
-			events := podEvents{jobs: c.api, memory: c.jobs.memory, options: c.jobs.options, metrics: c.jobs.metrics}
+			events := podEvents{memory: c.jobs.memory, options: c.jobs.options, metrics: c.jobs.metrics}
 			vanish := func(p *corev1.Pod) {
 				p = p.DeepCopy()
 				p.Finalizers = nil

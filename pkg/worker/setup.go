@@ -79,7 +79,7 @@ func addJobs(mgr manager.Manager, t *takeover, o Options, m *metrics) error {
 	}
 	return builder.ControllerManagedBy(mgr).Named(name).
 		WatchesRawSource(t.watch(mgr, m, watchedJobs, jobEvents(o, m))).
-		WatchesRawSource(t.watch(mgr, m, watchedPods, podEvents{jobs: mgr.GetClient(), memory: known, options: o, metrics: m})).
+		WatchesRawSource(t.watch(mgr, m, watchedPods, podEvents{memory: known, options: o, metrics: m})).
 		WithOptions(controllerOptions).Complete(r)
 }
 

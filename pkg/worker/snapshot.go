@@ -8,8 +8,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/worker/plan"
@@ -21,7 +19,7 @@ const cacheLag = 10 * time.Second
 
 // gather reads what a sync needs. It first adopts and releases Pods.
 func (r *reconciler) gather(ctx context.Context, job *batchv1.Job, known *pending) (plan.Snapshot, error) {
-	cached, err := r.podsOf(job)
+	cached, err := r.podsOf(job, known.selector)
 	if err != nil {
 		return plan.Snapshot{}, err
 	}
@@ -43,11 +41,7 @@ func (r *reconciler) gather(ctx context.Context, job *batchv1.Job, known *pendin
 
 // podsOf returns the Pods of the Job and those that it could adopt. They belong to the cache and
 // must not be changed.
-func (r *reconciler) podsOf(job *batchv1.Job) ([]*corev1.Pod, error) {
-	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
-	if err != nil {
-		return nil, fmt.Errorf("selector of the Job: %w", err)
-	}
+func (r *reconciler) podsOf(job *batchv1.Job, selector plan.Selector) ([]*corev1.Pod, error) {
 	pods, err := r.cached.podsBy(string(job.UID))
 	if err != nil {
 		return nil, err
@@ -57,7 +51,7 @@ func (r *reconciler) podsOf(job *batchv1.Job) ([]*corev1.Pod, error) {
 		return nil, err
 	}
 	for _, p := range bare {
-		if selector.Matches(labels.Set(p.Labels)) {
+		if selector.Matches(p.Labels) {
 			pods = append(pods, p)
 		}
 	}
@@ -66,10 +60,7 @@ func (r *reconciler) podsOf(job *batchv1.Job) ([]*corev1.Pod, error) {
 
 // adoptAndRelease makes the Job's Pods those that its selector matches, and returns them.
 func (r *reconciler) adoptAndRelease(ctx context.Context, job *batchv1.Job, pods []*corev1.Pod, known *pending) ([]*corev1.Pod, error) {
-	o, err := plan.OwnershipOf(job, pods, known.writes(), r.options.TrackingFinalizer)
-	if err != nil {
-		return nil, fmt.Errorf("selector of the Job: %w", err)
-	}
+	o := plan.OwnershipOf(job, known.selector, pods, known.writes(), r.options.TrackingFinalizer)
 	if len(o.Adopt) > 0 {
 		if err := r.mayAdopt(ctx, job); err != nil {
 			return nil, err

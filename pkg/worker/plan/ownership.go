@@ -4,7 +4,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 )
 
 // Ownership sorts Pods into those a Job owns, should adopt, and should release.
@@ -20,16 +19,11 @@ type Ownership struct {
 
 // OwnershipOf sorts the Pods of the Job and those without a controller. A Job that is being deleted
 // neither adopts nor releases Pods.
-func OwnershipOf(job *batchv1.Job, pods []*corev1.Pod, pending Pending, finalizer string) (Ownership, error) {
-	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
-	if err != nil {
-		return Ownership{}, err
-	}
-	var o Ownership
+func OwnershipOf(job *batchv1.Job, selector Selector, pods []*corev1.Pod, pending Pending, finalizer string) (o Ownership) {
 	deleting := job.DeletionTimestamp != nil
 	for _, p := range classify(pods, pending, finalizer) {
 		controller := metav1.GetControllerOfNoCopy(p.Pod)
-		matches := selector.Matches(labels.Set(p.Labels))
+		matches := selector.Matches(p.Labels)
 		switch {
 		case controller == nil && matches && !deleting && !p.deleted:
 			o.Adopt = append(o.Adopt, p.Pod)
@@ -43,5 +37,5 @@ func OwnershipOf(job *batchv1.Job, pods []*corev1.Pod, pending Pending, finalize
 			o.Release = append(o.Release, p.Pod)
 		}
 	}
-	return o, nil
+	return o
 }

@@ -191,11 +191,9 @@ func TestOwnership(t *testing.T) {
 		{"counted", aJob(), aPod("p", failed, untracked), "owned"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			c, err := OwnershipOf(row.job, []*corev1.Pod{row.pod}, Pending{Adopted: map[types.UID]*corev1.Pod{"adopted": aPod("adopted")}}, testOptions.TrackingFinalizer)
+			c := OwnershipOf(row.job, SelectorOf(row.job), []*corev1.Pod{row.pod}, Pending{Adopted: map[types.UID]*corev1.Pod{"adopted": aPod("adopted")}}, testOptions.TrackingFinalizer)
 			got := ""
 			switch {
-			case err != nil:
-				t.Fatal(err)
 			case len(c.Owned) == 1:
 				got = "owned"
 			case len(c.Adopt) == 1:

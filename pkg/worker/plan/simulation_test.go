@@ -107,10 +107,7 @@ func (c *controller) sync() error {
 }
 
 func (c *controller) adoptAndRelease(job *batchv1.Job, pods []*corev1.Pod) ([]*corev1.Pod, error) {
-	owned, err := OwnershipOf(job, pods, c.pending, testOptions.TrackingFinalizer)
-	if err != nil {
-		return nil, err
-	}
+	owned := OwnershipOf(job, SelectorOf(job), pods, c.pending, testOptions.TrackingFinalizer)
 	for _, p := range owned.Adopt {
 		adopted, err := c.w.adopt(p.UID, p.ResourceVersion)
 		if err != nil {
