@@ -2,10 +2,12 @@ package placement_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/jobferry/jobferry/pkg/placement"
 	. "github.com/jobferry/jobferry/pkg/placement/internal/capacity/capacitytest"
@@ -155,6 +157,36 @@ func TestWhatIsTooMuchIsNamed(t *testing.T) {
 		want += "Judged without what would take too much work: spec.template.spec.nodeSelector."
 		if got.Explain() != want {
 			t.Errorf("got  %s\nwant %s", got.Explain(), want)
+		}
+	}
+}
+
+// An explanation looks at the clock while one cluster is judged, and ends with what is bounded.
+func TestAnExplanationEnds(t *testing.T) {
+	job := NewJob("j").Pods(1).Requests("cpu", "1").Obj()
+	values := make([]string, 4000)
+	for i := range values {
+		values[i] = fmt.Sprint("value-", i)
+	}
+	job.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: values}},
+		}}},
+	}}
+	nodes := make([]*NodeBuilder, 200)
+	for i := range nodes {
+		name := fmt.Sprint("n", i)
+		nodes[i] = NewNode(name).Label(corev1.LabelHostname, name).Has("cpu", "8")
+	}
+	cluster := NewCluster("a").Nodes(nodes...)
+	for expired, want := range map[bool]string{
+		false: "0/1 clusters available: 1 never fits: node(s) didn't match Pod's node affinity/selector.",
+		true:  "a chosen, 1/1 clusters available. Judged without what would take too much work: spec.template.spec.affinity.nodeAffinity.",
+	} {
+		request := placement.Request{Job: job, Expired: func() bool { return expired }}
+		e := placement.Explain(request, placement.Subject{}, slices.Values(objs([]*Cluster{cluster})))
+		if e.Message != want {
+			t.Errorf("got  %s\nwant %s", e.Message, want)
 		}
 	}
 }
