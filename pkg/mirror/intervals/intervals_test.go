@@ -210,6 +210,7 @@ func FuzzParse(f *testing.F) {
 
 func FuzzCost(f *testing.F) {
 	f.Add("0", ",1", "")
+	f.Add("0", ",", "")
 	f.Add("0-1", ",3-5", "")
 	f.Add("0", "7", "")
 	costtest.Check(f, 64<<10, 100, func(text string) {

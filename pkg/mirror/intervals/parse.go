@@ -70,13 +70,13 @@ func ParseLenient(text string, limit int) Set {
 	var all []interval
 	for part := range strings.SplitSeq(text, ",") {
 		low, high, isRange := strings.Cut(part, "-")
-		if !isRange {
-			high = low
+		first, err := strconv.Atoi(low)
+		last := first
+		if isRange && err == nil {
+			last, err = strconv.Atoi(high)
 		}
-		first, err1 := strconv.Atoi(low)
-		last, err2 := strconv.Atoi(high)
 		last = min(last, limit-1)
-		if err1 == nil && err2 == nil && first >= 0 && first <= last {
+		if err == nil && first >= 0 && first <= last {
 			all = append(all, interval{first, last})
 		}
 	}
