@@ -89,13 +89,18 @@ func (h podEvents) handle(before, after *corev1.Pod, q workQueue) {
 			q.AddAfter(reconcile.Request{NamespacedName: *key}, wait)
 		}
 	}
-	if after == nil || after.DeletionTimestamp != nil || metav1.GetControllerOfNoCopy(after) != nil {
+	if after != nil && (before == nil || had != nil || !maps.Equal(before.Labels, after.Labels)) {
+		h.offer(after, q)
+	}
+}
+
+// offer enqueues the Jobs that may adopt a Pod.
+func (h podEvents) offer(p *corev1.Pod, q workQueue) {
+	if p.DeletionTimestamp != nil || metav1.GetControllerOfNoCopy(p) != nil {
 		return
 	}
-	if before == nil || had != nil || !maps.Equal(before.Labels, after.Labels) {
-		for _, job := range h.memory.adopters(after) {
-			q.AddAfter(reconcile.Request{NamespacedName: job}, h.options.SyncBatchPeriod)
-		}
+	for _, job := range h.memory.adopters(p) {
+		q.AddAfter(reconcile.Request{NamespacedName: job}, h.options.SyncBatchPeriod)
 	}
 }
 

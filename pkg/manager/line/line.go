@@ -48,8 +48,8 @@ type Line struct {
 	// whose decision those behind it wait for; nil: none.
 	unjudged  map[types.NamespacedName]struct{}
 	undecided *types.NamespacedName
-	// inVain counts the Jobs by namespace that were judged in vain since all were looked at, those that
-	// take much work several times.
+	// inVain counts the Jobs by namespace that were judged in vain since all were looked at, those
+	// that take much work several times.
 	inVain map[string]int
 	// began is freed.count when that began. The namespaces that weren't through then are behind, and
 	// go on from the count with which they began: nobody else waits for them to be judged anew.

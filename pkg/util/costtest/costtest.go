@@ -1,5 +1,5 @@
-// Package costtest finds texts that cost far more than they are long. It counts bytes of memory, and
-// no time, so that the same text costs the same on every machine.
+// Package costtest finds texts that cost far more than they are long. It counts bytes of memory,
+// and no time, so that the same text costs the same on every machine.
 package costtest
 
 import (

@@ -101,8 +101,8 @@ func Bare(spec *corev1.PodSpec) *corev1.PodSpec {
 	return &changed
 }
 
-// maxNodeWeight bounds what a Pod has that all nodes are compared with again and again while its Job
-// waits: about 15 terms, or 500 values.
+// maxNodeWeight bounds what a Pod has that all nodes are compared with again and again while its
+// Job waits: about 15 terms, or 500 values.
 const maxNodeWeight = 500
 
 // IsHeavy reports whether it's much work to find out which nodes suit Pods of a spec.

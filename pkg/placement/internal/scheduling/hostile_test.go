@@ -161,8 +161,8 @@ func TestManyTermsOnManyNodes(t *testing.T) {
 	}
 }
 
-// A Job that is too much for each of many workers takes no more work in all of them than in one, and
-// one that is too much for a hostile worker is judged by all that it has in the others.
+// A Job that is too much for each of many workers takes no more work in all of them than in one,
+// and one that is too much for a hostile worker is judged by all that it has in the others.
 func TestWorkersShareTheWork(t *testing.T) {
 	terms := slices.Repeat([]corev1.NodeSelectorTerm{nodeTerm(corev1.LabelHostname, "x")}, 150)
 	j := jobOf(func(p *corev1.PodTemplateSpec) { requireNodes(p, terms...) })

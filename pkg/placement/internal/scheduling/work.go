@@ -2,8 +2,8 @@ package scheduling
 
 import "github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 
-// mostWork bounds the comparisons of one Job with all workers that it's judged in, in units of about
-// 5 ns. A clock would make answers depend on the machine: that is the last resort.
+// mostWork bounds the comparisons of one Job with all workers that it's judged in, in units of
+// about 5 ns. A clock would make answers depend on the machine: that is the last resort.
 const mostWork = 20_000_000
 
 // What comparisons take.
