@@ -84,8 +84,8 @@ func priorityGoesFirst(t *testing.T) {
 	f.Apply(f.Cluster("w1"), f.NS, class)
 	f.Submit("holder", berth, rigtest.Parallel(4), rigtest.RunForever())
 	f.HubJobUntil("holder", rigtest.Running(4))
-	// All need all berths, but for the last, which would fit first. It may run for an hour: a short one
-	// would be let in where it's expected to end before the room is wanted.
+	// All need all berths, but for the last, which would fit first. It may run for an hour: a short
+	// one would be let in where it's expected to end before the room is wanted.
 	names := []string{}
 	for i := range 50 {
 		name := fmt.Sprintf("job-%02d", i)
