@@ -84,7 +84,7 @@ func TestNodeGroupInBackoffIsPassedOver(t *testing.T) {
 	s.said("w1", "no nodeTemplates") // it has been read
 	s.registers(s.template(4))
 	s.submit("first", rigtest.Parallel(2))
-	if at := s.endedAt("first"); at != "w2" || s.HasEvent("first", "Moved") {
+	if at := s.endedAt("first"); at != "w2" || s.HasEvent("first", "Moved", "") {
 		t.Errorf("first ran on %s", at)
 	}
 	s.says("NoActivity")

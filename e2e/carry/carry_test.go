@@ -101,7 +101,7 @@ func missingHoldsTheJob(f ferry) {
 	f.configMap(f.Hub, "settings", "a")
 	ended := f.HubJobUntil("job", rigtest.Complete)
 	f.configMapUntil("w1", "settings", configMapIs("a"))
-	if ferrytest.Suspended(ended) || f.HasEvent("job", v1alpha1.EventStatusRejected) || f.HasEvent("job", v1alpha1.EventDrift) {
+	if ferrytest.Suspended(ended) || f.HasEvent("job", v1alpha1.EventStatusRejected, "") || f.HasEvent("job", v1alpha1.EventDrift, "") {
 		f.t.Errorf("the wait shows in the Job's status: %+v", ended.Status)
 	}
 }

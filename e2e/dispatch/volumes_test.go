@@ -24,7 +24,7 @@ func TestClaims(t *testing.T) {
 	f.EventUntil("job", "Pending", "w1: never fits: node(s) didn't match PersistentVolume's node affinity")
 	f.bound("w2", "data", "")
 	f.HubJobUntil("job", ferrytest.All(rigtest.Complete, ferrytest.IsAt("w2")))
-	if f.HasEvent("job", "Moved") || f.HasEvent("job", "PodsWaiting") {
+	if f.HasEvent("job", "Moved", "") || f.HasEvent("job", "PodsWaiting", "") {
 		t.Error("the Job was in a worker that couldn't run it")
 	}
 }

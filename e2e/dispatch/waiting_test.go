@@ -251,7 +251,7 @@ func waitsForQuotaOfAnother(t *testing.T) {
 	f.HubJobUntil("first", rigtest.Running(2))
 	f.Delete("first", metav1.DeletePropagationBackground)
 	f.HubJobUntil("second", rigtest.Complete)
-	if f.HasEvent("second", "PodsWaiting") {
+	if f.HasEvent("second", "PodsWaiting", "exceeded quota") {
 		t.Error("it was placed when there was no quota for it")
 	}
 }

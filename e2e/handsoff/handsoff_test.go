@@ -213,7 +213,7 @@ func TestRemovedMarks(t *testing.T) {
 	if done := f.HubJobUntil("job", rigtest.Complete); done.Status.Failed != 0 || ferrytest.ClusterOf(done) != worker {
 		t.Errorf("ended on %s: %+v", ferrytest.ClusterOf(done), done.Status)
 	}
-	if f.HasEvent("job", "Moved") {
+	if f.HasEvent("job", "Moved", "") {
 		t.Error("it moved")
 	}
 }

@@ -96,7 +96,7 @@ func TestForgedMirrorsDelayNobody(t *testing.T) {
 		f.Delete(name, metav1.DeletePropagationBackground)
 		f.HubJobGone(name)
 		f.MirrorGone("w1", name)
-		if f.HasEvent(name, v1alpha1.EventNotReleased) {
+		if f.HasEvent(name, v1alpha1.EventNotReleased, "") {
 			t.Errorf("%s was waited for", name)
 		}
 	}

@@ -97,7 +97,7 @@ func TestAWorkerComesBackWithStaleMirrors(t *testing.T) {
 	if n := s.Metric("jobferry_duplicate_completions_total", "worker", "w2") - before; n != 3 {
 		t.Errorf("%v completions count as made twice, want 3", n)
 	}
-	if s.HasEvent("goes-on-there", "RanTwice") {
+	if s.HasEvent("goes-on-there", "RanTwice", "") {
 		t.Error("a Job of which nothing was completed twice is said to have run twice")
 	}
 }

@@ -120,7 +120,7 @@ func failJob(t *testing.T) {
 	for _, worker := range []string{"w1", "w2"} {
 		s.MirrorUntil(worker, "job", rigtest.Failed)
 	}
-	if s.HasEvent("job", v1alpha1.EventMirrorStopped) {
+	if s.HasEvent("job", v1alpha1.EventMirrorStopped, "") {
 		t.Error("a shard that ended with its Job was taken for one that somebody restored")
 	}
 	if ended.Status.Failed != 8 || ended.Status.Succeeded != 0 {

@@ -193,15 +193,15 @@ func (f *Ferry) EventOn(namespace, name, reason, text string) string {
 	}).(*eventsv1.Event).Note
 }
 
-// HasEvent says whether there is an event on a hub Job with that reason now.
-func (f *Ferry) HasEvent(name, reason string) bool {
+// HasEvent says whether there is an event on a hub Job with that reason and that text now.
+func (f *Ferry) HasEvent(name, reason, text string) bool {
 	f.t.Helper()
 	list, err := f.Hub.Client().EventsV1().Events(f.NS).List(f.Context(), metav1.ListOptions{})
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	for _, e := range list.Items {
-		if e.Regarding.Name == name && e.Reason == reason {
+		if e.Regarding.Name == name && e.Reason == reason && strings.Contains(e.Note, text) {
 			return true
 		}
 	}

@@ -43,14 +43,15 @@ func (l *Ledger) SetPod(object *corev1.Pod) {
 	var stuck *job // is it since now
 	l.update(func() {
 		old, known := l.pods[object.UID]
-		was := old.isStuck()
+		wasStuck, couldntStart := old.isStuck(), old.cantStart()
 		p := old
 		if known && old.unchanged(object) {
 			l.report(p, object)
 		} else {
 			p = l.replace(old, object)
 		}
-		if !was && p.isStuck() && !p.group.ran {
+		// Once one ran, that a node prepares another is nothing to look at.
+		if !wasStuck && p.isStuck() && !p.group.ran || !couldntStart && p.cantStart() {
 			stuck = p.group.job
 		}
 	})
@@ -79,9 +80,10 @@ func (l *Ledger) replace(old *pod, object *corev1.Pod) *pod {
 }
 
 // isStuck reports whether somebody said that the Pod can't start, or can't yet.
-func (p *pod) isStuck() bool {
-	return p != nil && (p.unschedulable != nil || p.startError != "" || p.preparing)
-}
+func (p *pod) isStuck() bool { return p.cantStart() || p != nil && p.preparing }
+
+// cantStart reports whether somebody said that the Pod can't start.
+func (p *pod) cantStart() bool { return p != nil && (p.unschedulable != nil || p.startError != "") }
 
 // DeletePod removes a Pod.
 func (l *Ledger) DeletePod(uid types.UID) {

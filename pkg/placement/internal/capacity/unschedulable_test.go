@@ -162,7 +162,7 @@ func TestOnStuck(t *testing.T) {
 		"stuck from the start, as after a restart": {{notStarting(j.Pod("p"), "ErrImagePull", "not found"), 1}},
 		"no node, then no image":                   {{failed(j.Pod("p"), 1, no, "0/3 nodes"), 1}, {Bind(j.Pod("p"), "a"), 1}, {notStarting(j.Pod("p"), "ErrImagePull", "not found"), 2}},
 		"another Pod, too":                         {{failed(j.Pod("p"), 1, no, "0/3 nodes"), 1}, {failed(j.Pod("q"), 1, no, "0/3 nodes"), 2}},
-		"after one ran":                            {{started(j.Pod("p")), 0}, {failed(j.Pod("q"), 1, no, "0/3 nodes"), 0}},
+		"being prepared after one ran":             {{started(j.Pod("p")), 0}, {prepared(j.Pod("q"), corev1.ConditionFalse), 0}},
 		"its node prepares it":                     {{prepared(j.Pod("p"), corev1.ConditionFalse), 1}},
 		"on its way":                               {{notStarting(j.Pod("p"), "ContainerCreating", ""), 0}},
 		"of no Job":                                {{failed(lone, 1, no, "0/3 nodes"), 0}},
@@ -184,5 +184,18 @@ func TestOnStuck(t *testing.T) {
 				t.Errorf("%s, step %d: %v wait for nodes", name, i, got)
 			}
 		}
+	}
+}
+
+// The others of which one ran may be all that is left of a Job.
+func TestOnStuckAfterOneRan(t *testing.T) {
+	j, calls := NewJob("j").Pods(2), 0
+	l := New(func(change.Change) {})
+	l.OnStuck(func(types.NamespacedName) { calls++ })
+	l.SetPod(started(j.Pod("p")))
+	l.SetPod(failed(j.Pod("q"), 1, corev1.PodReasonUnschedulable, "0/3 nodes"))
+	l.SetPod(notStarting(j.Pod("r"), "ErrImagePull", "not found"))
+	if calls != 2 {
+		t.Errorf("%d calls, want one for each Pod that can't start", calls)
 	}
 }
