@@ -56,8 +56,12 @@ func existingIn(ctx context.Context, t *turn, w worker) (*batchv1.Job, error) {
 }
 
 // isUnmarked reports whether a Job in a worker is the hub Job's mirror, and lacks a mark. The hub
-// Job's account has the mirrors' UIDs, too, also after a restart.
+// Job's account has the mirrors' UIDs, too, also after a restart. A worker that is removed may keep
+// its mirrors: we have taken their marks away.
 func (r *Reconciler) isUnmarked(t *turn, w worker, existing *batchv1.Job) bool {
+	if view := w.View(); view.Removing && view.Spec.RemovalPolicy == v1alpha1.RemovalOrphan {
+		return false
+	}
 	known := []types.UID{t.known.mirrors[w.Name()].created}
 	if m := usage.Read(t.Job).Of(usage.ID{Worker: w.Name(), UID: existing.UID}); !m.Left {
 		known = append(known, m.UID)
