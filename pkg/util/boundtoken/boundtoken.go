@@ -6,6 +6,7 @@ package boundtoken
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -73,8 +74,11 @@ const MaxKubeconfigBytes = 256 << 10
 
 // LoadKubeconfig reads a kubeconfig, but for one with aliases: of a few, gigabytes can become.
 func LoadKubeconfig(raw []byte) (*clientcmdapi.Config, error) {
-	if len(raw) > MaxKubeconfigBytes || mayHaveAlias(raw) {
-		return nil, fmt.Errorf("it has more than %d bytes, or YAML aliases", MaxKubeconfigBytes)
+	switch {
+	case len(raw) > MaxKubeconfigBytes:
+		return nil, fmt.Errorf("%d bytes are more than the %d allowed: keep one context in it", len(raw), MaxKubeconfigBytes)
+	case mayHaveAlias(raw):
+		return nil, errors.New("it has YAML aliases: write out what they stand for")
 	}
 	return clientcmd.Load(raw)
 }

@@ -77,9 +77,6 @@ func loadKubeconfig(raw []byte) (*clientcmdapi.Config, error) {
 	if len(strings.TrimSpace(string(raw))) == 0 {
 		return nil, &kubeconfigError{Reason: v1alpha1.ReasonKubeconfigMissing, Problem: "it is empty: put the worker's kubeconfig there"}
 	}
-	if len(raw) > boundtoken.MaxKubeconfigBytes {
-		return nil, invalid("", "%d bytes are more than the %d allowed: keep one context in it", len(raw), boundtoken.MaxKubeconfigBytes)
-	}
 	config, err := boundtoken.LoadKubeconfig(raw)
 	if err != nil {
 		return nil, invalid("", "it is no kubeconfig: %v", firstLine(err))
