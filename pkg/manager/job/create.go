@@ -26,8 +26,8 @@ import (
 // createMirror creates a mirror. A mirror of the name that is there already is ours if the answer
 // to an earlier create was lost.
 func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a dispatch.CreateMirror) (result, error) {
-	if why := t.known.mirrors[w.Name()].takenBack; why != "" {
-		return result{}, r.leave(ctx, t, w, why)
+	if m := t.known.mirrors[w.Name()]; m.takenBack != "" {
+		return result{}, r.leave(ctx, t, w, m.created, m.takenBack)
 	}
 	began := r.clock.Now()
 	whole, err := r.wholeWanted(ctx, t, w.Name())

@@ -113,24 +113,24 @@ func removes(marks []string) string {
 
 // takeBack deletes a mirror that can't be followed. The worker is passed over when the mirror and
 // its Pods are gone, or the Job would run twice.
-func (r *Reconciler) takeBack(ctx context.Context, t *turn, w worker, m *batchv1.Job, why string) error {
-	err := w.Client().Delete(ctx, named(t.Job), client.Preconditions{UID: &m.UID}, client.PropagationPolicy(metav1.DeletePropagationForeground))
+func (r *Reconciler) takeBack(ctx context.Context, t *turn, w worker, taken *batchv1.Job, why string) error {
+	err := w.Client().Delete(ctx, named(t.Job), client.Preconditions{UID: &taken.UID}, client.PropagationPolicy(metav1.DeletePropagationForeground))
 	if client.IgnoreNotFound(err) != nil {
 		return &workerError{w.Name(), fmt.Errorf("it %s, and doesn't delete it: %w", why, err)}
 	}
-	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.takenBack = why })
-	r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventMirrorRefused, Warning: true,
-		Message: "Worker " + w.Name() + ": " + why + "; it's being deleted there"})
-	return goes(w)
+	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.created, m.takenBack = taken.UID, why })
+	return r.leave(ctx, t, w, taken.UID, why)
 }
 
 // leave passes over a worker from which a mirror was taken back, once it's gone.
-func (r *Reconciler) leave(ctx context.Context, t *turn, w worker, why string) error {
+func (r *Reconciler) leave(ctx context.Context, t *turn, w worker, taken types.UID, why string) error {
 	existing, err := existingIn(ctx, t, w)
 	switch {
 	case err != nil:
 		return err
-	case existing != nil && r.isUnmarked(t, w, existing):
+	case existing != nil && existing.UID == taken:
+		r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventMirrorRefused, Warning: true,
+			Message: "Worker " + w.Name() + ": " + why + "; it's being deleted there"})
 		return goes(w)
 	}
 	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.takenBack = "" })

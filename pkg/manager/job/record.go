@@ -99,8 +99,8 @@ type obstacle struct {
 type mirrorMemory struct {
 	// write is the last write to the mirror.
 	write ownWrite
-	// created is the UID of the last mirror that this process created, and takenBack why it's deleted
-	// again; empty: it isn't.
+	// created is the UID of the last mirror that this process created, or took back, and takenBack why
+	// it is deleted again; empty: it isn't.
 	created   types.UID
 	takenBack string
 	// unmet is the last patch that the worker didn't take, and when it was written.
