@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
+	"github.com/jobferry/jobferry/pkg/manager/workerpanic"
 	"github.com/jobferry/jobferry/pkg/placement"
 )
 
@@ -120,6 +121,23 @@ func (l *Line) placeLocked(
 		if !avoid(c.Cluster) {
 			decision.Cluster = c.Cluster
 			break
+		}
+	}
+	return decision
+}
+
+// judgingTimeout ends the judgement of one Job by all that it has, as the last resort: its work is
+// bounded, too.
+const judgingTimeout = 10 * time.Second
+
+// place decides about a Job, and reports the workers that can't be judged.
+func place(request placement.Request, all []placement.Cluster) placement.Decision {
+	deadline := time.Now().Add(judgingTimeout)
+	request.Expired = func() bool { return time.Now().After(deadline) }
+	decision := placement.Place(request, all)
+	for i := range decision.Rejections {
+		if r := &decision.Rejections[i]; r.Panic != "" {
+			workerpanic.Report(r.Cluster, r.Panic)
 		}
 	}
 	return decision

@@ -244,23 +244,6 @@ func Fits(job *batchv1.Job, v WorkerReader) bool {
 	return c.Capacity == nil || place(placement.Request{Job: job}, []placement.Cluster{c}).Cluster != ""
 }
 
-// judgingTimeout ends the judgement of one Job by all that it has, as the last resort: its work is
-// bounded, too.
-const judgingTimeout = 10 * time.Second
-
-// place decides about a Job, and reports the workers that can't be judged.
-func place(request placement.Request, all []placement.Cluster) placement.Decision {
-	deadline := time.Now().Add(judgingTimeout)
-	request.Expired = func() bool { return time.Now().After(deadline) }
-	decision := placement.Place(request, all)
-	for i := range decision.Rejections {
-		if r := &decision.Rejections[i]; r.Panic != "" {
-			workerpanic.Report(r.Cluster, r.Panic)
-		}
-	}
-	return decision
-}
-
 // candidate is a worker as placement sees it for one Job, for which what another one holds may
 // count as free.
 func candidate(v WorkerReader, held types.NamespacedName, job *batchv1.Job) placement.Cluster {
