@@ -22,6 +22,8 @@ type Decision struct {
 	Unjudged []string
 	// Work is what the decision took, as a part of the most that it may take.
 	Work float64
+	// TooMuch: a Request that was to be judged lightly takes more work, and nothing is decided.
+	TooMuch bool
 }
 
 // Place decides where a Job goes. The order of clusters doesn't matter; their names must differ.
@@ -29,7 +31,9 @@ func Place(request Request, clusters []Cluster) Decision {
 	a := newAsk(request)
 	d := Decision{Candidates: make([]Candidate, 0, len(clusters))}
 	for i := range clusters {
-		a.consider(&clusters[i], &d)
+		if a.consider(&clusters[i], &d); a.job.TooMuch() {
+			return Decision{TooMuch: true}
+		}
 	}
 	a.conclude(&d)
 	d.Work = a.job.Work()
@@ -93,7 +97,9 @@ func newAsk(request Request) *ask {
 			a.rank[name] = i
 		}
 	}
-	a.job.Expired = request.Expired
+	if a.job.Expired = request.Expired; request.Lightly {
+		a.job.Lightly()
+	}
 	return a
 }
 

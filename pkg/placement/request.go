@@ -37,6 +37,8 @@ type Request struct {
 	// PassedOver names clusters that can't take this Job, each with the reason as it will read in
 	// the explanation, such as "has a Job of this name that isn't ours".
 	PassedOver map[string]string
+	// Lightly: only if that takes little work. Otherwise the Decision is TooMuch.
+	Lightly bool
 	// Expired, if it isn't nil, says that no time is left to judge the Job by all that it has.
 	Expired func() bool
 }

@@ -30,7 +30,10 @@ func (r *Reconciler) divide(ctx context.Context, t *turn, a dispatch.Divide) (re
 		return result{awaitsCapacity: true}, nil
 	}
 	began := r.clock.Now()
-	decision, next := r.line.Divide(ctx, reserver{t.record}, d, r.question(ctx, t, request))
+	decision, next, judged := r.line.Divide(ctx, reserver{t.record}, d, r.question(ctx, t, request))
+	if !judged {
+		return result{awaitsCapacity: true}, nil
+	}
 	took := r.clock.Since(began)
 	if len(next.Changes(t.Job)) == 0 || len(next.Shards) == 0 && t.Divided == nil {
 		if len(next.Shards) == 0 {

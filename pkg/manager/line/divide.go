@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
@@ -30,8 +31,8 @@ type Division struct {
 }
 
 // Divide divides a Job by the room that workers have, and reserves that for it before the next Job
-// is looked at.
-func (l *Line) Divide(ctx context.Context, of Reserver, d *Division, q Question) (placement.Decision, shards.Placement) {
+// is looked at. False: it isn't its turn to be judged.
+func (l *Line) Divide(ctx context.Context, of Reserver, d *Division, q Question) (placement.Decision, shards.Placement, bool) {
 	w, job := l.newEntry(q), q.Job
 	w.Divisible = true
 	l.mu.Lock()
@@ -39,28 +40,30 @@ func (l *Line) Divide(ctx context.Context, of Reserver, d *Division, q Question)
 	one := *job
 	one.Spec.Parallelism = ptr.To(min(ptr.Deref(job.Spec.Parallelism, 1), 1))
 	w.request.Job, w.asked = &one, l.freed.count()
-	request := w.request
-	candidates := l.candidatesLocked(ctx, w, &one, l.admits(w))
-	free, followers := map[string]*placement.Snapshot{}, map[string]bool{}
+	candidates := l.candidatesLocked(ctx, w, l.admits(w))
+	followers, admitted := map[string]bool{}, map[string]int64{}
 	for i := range candidates {
 		c := &candidates[i]
-		free[c.Name], followers[c.Name] = c.Capacity, shards.Follows(job, c.JobController)
+		followers[c.Name] = shards.Follows(job, c.JobController)
+		admitted[c.Name] = min(l.order.Admits(&w.Job, c.Name, l.clock.Now()), math.MaxInt32)
 	}
-	decision := place(request, candidates)
+	decision, rooms := w.roomsIn(candidates, job, admitted, !w.large)
+	if w.large || decision.TooMuch {
+		if w.large = true; !l.hasTurnLocked(w.Key) {
+			l.joinLocked(w, placement.Decision{})
+			return placement.Decision{}, d.Present, false
+		}
+		taken := l.takenLocked()
+		l.unlocked(func() { decision, rooms = w.roomsIn(candidates, job, admitted, false) })
+		for worker := range rooms {
+			rooms[worker] = min(rooms[worker], l.admits(w)(worker))
+			if taken[worker] != l.taken[worker] {
+				rooms[worker] = min(rooms[worker], l.roomFor(worker, w.Shape))
+			}
+		}
+	}
 	l.joinLocked(w, decision)
-	all := placement.NewJob(job)
-	room := func(worker string) int64 {
-		admitted := min(l.order.Admits(&w.Job, worker, l.clock.Now()), math.MaxInt32)
-		if free[worker] == nil || free[worker].NodesUnknown {
-			return min(parallelismOf(job), admitted)
-		}
-		answer := all.Judge(free[worker], admitted)
-		if answer.Panic != "" {
-			workerpanic.Report(worker, answer.Panic)
-		}
-		return answer.Now
-	}
-	d.gatherRooms(decision, followers, room)
+	d.gatherRooms(decision, followers, func(worker string) int64 { return rooms[worker] })
 	d.stopShards()
 	next := shards.Divide(job, d.Wanted, d.Rooms, d.Limit)
 	var reservations []dispatch.Reservation
@@ -73,7 +76,36 @@ func (l *Line) Divide(ctx context.Context, of Reserver, d *Division, q Question)
 	if len(next.Shards) > 0 {
 		l.reserveLocked(of, reservations, false)
 	}
-	return decision, next
+	return decision, next, true
+}
+
+// roomsIn is where one Pod of a Job fits, and how many of those that are admitted do.
+func (w *entry) roomsIn(
+	candidates []placement.Cluster, job *batchv1.Job, admitted map[string]int64, lightly bool,
+) (placement.Decision, map[string]int64) {
+	request := w.request
+	request.Lightly = lightly
+	decision, all, rooms := place(request, candidates), placement.NewJob(job), map[string]int64{}
+	if lightly {
+		all.Lightly()
+	}
+	for i := range candidates {
+		c := &candidates[i]
+		if !slices.ContainsFunc(decision.Candidates, func(o placement.Candidate) bool { return o.Cluster == c.Name }) {
+			continue
+		}
+		if c.Capacity == nil || c.Capacity.NodesUnknown {
+			rooms[c.Name] = min(parallelismOf(job), admitted[c.Name])
+			continue
+		}
+		answer := all.Judge(c.Capacity, admitted[c.Name])
+		if answer.Panic != "" {
+			workerpanic.Report(c.Name, answer.Panic)
+		}
+		rooms[c.Name] = answer.Now
+	}
+	decision.TooMuch = decision.TooMuch || all.TooMuch()
+	return decision, rooms
 }
 
 // gatherRooms sets the rooms: those of the workers that can take Pods of the Job, best first, then

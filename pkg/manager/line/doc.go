@@ -26,6 +26,11 @@
 //
 // # The lock
 //
-// One lock guards the line. It is held while a worker is chosen, and while a walk judges at most
-// maxTries Jobs.
+// One lock guards the line. What takes little work is judged under it: a Job that asks, and at most
+// maxTries Jobs in a walk. A Job that takes more is judged in its own reconcile, without the lock,
+// on Snapshots of the workers: one Job of a namespace at a time (turns.go). Then it goes where it
+// was found to fit if that still has room.
+//
+// For the Jobs of one namespace, a walk compares a bounded number of nodes with what they need. The
+// next walk goes on where that ended.
 package line

@@ -1,7 +1,6 @@
 package line
 
 import (
-	"context"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -10,7 +9,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
-	"github.com/jobferry/jobferry/pkg/manager/workerpanic"
 	"github.com/jobferry/jobferry/pkg/placement"
 )
 
@@ -19,10 +17,13 @@ type entry struct {
 	waiting.Job
 	// request has no Job while it waits: there may be many of them, of any size.
 	request placement.Request
-	// version is the Job's resourceVersion. A large one, or one whose nodes take much work to find,
-	// decides for itself, however it would fit.
+	// version is the Job's resourceVersion. A large one takes much work to judge: no walk judges it,
+	// nor is it judged under the lock.
 	version string
 	large   bool
+	// reads are what it's judged by besides, and out where no node came for its Pods.
+	reads placement.Reads
+	out   *jobStockouts
 	// altered: a RuntimeClass of the worker may alter what its Pods tolerate.
 	altered bool
 	// class is the name of its PriorityClass.
@@ -67,6 +68,7 @@ func (l *Line) newEntry(q Question) *entry {
 		Shape: shapeInLine(&job.Spec.Template, large), Pods: placement.PodsWanted(job),
 		Exempt: q.Exempt, Usual: l.runtimes.Usual(job.Namespace),
 	}}
+	l.read(w, job)
 	if deadline := job.Spec.ActiveDeadlineSeconds; deadline != nil {
 		w.Runtime = time.Duration(*deadline)*time.Second + endGrace
 	}
@@ -90,71 +92,23 @@ func shapeInLine(template *corev1.PodTemplateSpec, large bool) *placement.Shape 
 	}})
 }
 
-// turnLocked decides about a Job, without holding anything for it, and says whether it's the Job's
-// turn: those that wait are looked at first when something was freed.
-func (l *Line) turnLocked(ctx context.Context, w *entry) (placement.Decision, bool) {
-	decision := l.placeLocked(ctx, w, w.request, l.admits(w), func(worker string) bool { return l.order.Avoids(&w.Job, worker) })
+// read reads what a Job is judged by, which may take a while.
+func (l *Line) read(w *entry, job *batchv1.Job) {
+	w.reads, w.out = placement.ReadsOf(&job.Spec.Template.Spec), l.stockouts.of(job)
+}
+
+// isTurnLocked reports whether it's a Job's turn: those that wait are looked at first when
+// something was freed.
+func (l *Line) isTurnLocked(w *entry) bool {
 	others := l.order.Len()
 	if l.order.Get(w.Key) != nil {
 		others--
 	}
-	return decision, w.Exempt || len(l.unjudged) == 0 && (others == 0 || !l.freed.is())
+	return w.Exempt || len(l.unjudged) == 0 && (others == 0 || !l.freed.is())
 }
 
 func (l *Line) admits(w *entry) func(string) int64 {
 	return func(worker string) int64 { return l.order.Admits(&w.Job, worker, l.clock.Now()) }
-}
-
-// placeLocked decides about a Job.
-func (l *Line) placeLocked(
-	ctx context.Context, w *entry, request placement.Request, admits func(string) int64, avoid func(string) bool,
-) placement.Decision {
-	decision := place(request, l.candidatesLocked(ctx, w, request.Job, admits))
-	w.tries = triesOf(decision)
-	if w.Exempt {
-		return decision
-	}
-	for _, c := range decision.Candidates {
-		if c.Step > decision.Candidates[0].Step {
-			break // what the user prefers goes before what one behind it would like to have
-		}
-		if !avoid(c.Cluster) {
-			decision.Cluster = c.Cluster
-			break
-		}
-	}
-	return decision
-}
-
-// judgingTimeout ends the judgement of one Job by all that it has, as the last resort: its work is
-// bounded, too.
-const judgingTimeout = 10 * time.Second
-
-// place decides about a Job, and reports the workers that can't be judged.
-func place(request placement.Request, all []placement.Cluster) placement.Decision {
-	deadline := time.Now().Add(judgingTimeout)
-	request.Expired = func() bool { return time.Now().After(deadline) }
-	decision := placement.Place(request, all)
-	for i := range decision.Rejections {
-		if r := &decision.Rejections[i]; r.Panic != "" {
-			workerpanic.Report(r.Cluster, r.Panic)
-		}
-	}
-	return decision
-}
-
-func (l *Line) candidatesLocked(ctx context.Context, w *entry, job *batchv1.Job, admits func(string) int64) []placement.Cluster {
-	all, out := l.workers.Workers(), l.stockouts.of(job)
-	candidates := make([]placement.Cluster, 0, len(all))
-	for _, v := range all {
-		l.fillLocked(ctx, v)
-		c := candidate(v, w.held(), job)
-		c.Drops = l.workers.Drops(v)
-		c.StockedOut = out.isOut(v.Name()) || w.request.RoomNow && out.isDoubtful(v.Name())
-		c.Reserved = admits(v.Name()) < w.Least()
-		candidates = append(candidates, c)
-	}
-	return candidates
 }
 
 // held is whose Pods and reservation count as free: those of a Job in several workers, and of no
@@ -174,7 +128,7 @@ func (l *Line) joinLocked(w *entry, decision placement.Decision) {
 	l.withdrawLocked(w.Key, w)
 	l.setNeeds(w, decision)
 	w.said, w.Untold = decision.Named(), len(decision.Candidates) > 0
-	w.request.Job = nil
+	w.request.Job, w.out = nil, nil
 	l.waiters[w.Key] = w
 	if l.order.Add(&w.Job) {
 		l.freed.add(placement.Change{})
@@ -220,7 +174,11 @@ func (l *Line) takeChosenLocked(request *placement.Request) *entry {
 	if w == nil || w.chosen == nil || w.UID != request.Job.UID || w.version != request.Job.ResourceVersion {
 		return nil
 	}
-	if v, ok := l.workers.Worker(w.chosen.Cluster); !ok || !candidate(v, types.NamespacedName{}, request.Job).Ready || request.PassedOver[w.chosen.Cluster] != "" {
+	v, ok := l.workers.Worker(w.chosen.Cluster)
+	if !ok || request.PassedOver[w.chosen.Cluster] != "" {
+		return nil
+	}
+	if ready, _ := readiness(v.View()); !ready {
 		return nil
 	}
 	delete(l.waiters, w.Key)

@@ -104,11 +104,11 @@ func (l *Line) IsAtRest() bool { return !l.freed.is() }
 // Candidates are all workers as a Job sees them whose question isn't counted, until the context
 // ends.
 func (l *Line) Candidates(ctx context.Context, job *batchv1.Job) iter.Seq[placement.Cluster] {
-	key, out := keyOf(job), l.stockouts.of(job)
+	key, out, reads := keyOf(job), l.stockouts.of(job), placement.ReadsOf(&job.Spec.Template.Spec)
 	return func(yield func(placement.Cluster) bool) {
 		for _, w := range l.workers.Workers() {
 			l.Fill(context.WithoutCancel(ctx), w.Name()) // a ledger without some reservations would stay so
-			c := candidate(w, key, job)
+			c := candidate(w, key, reads)
 			c.Drops, c.Reserved = l.workers.Drops(w), l.isReserved(key, w.Name())
 			c.StockedOut = out.isOut(w.Name())
 			if ctx.Err() != nil || !yield(c) {

@@ -11,14 +11,12 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
 	"github.com/jobferry/jobferry/pkg/manager/workerpanic"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 	"github.com/jobferry/jobferry/pkg/placement"
-	"github.com/jobferry/jobferry/pkg/util/kubeversion"
 )
 
 // Line is the Jobs that wait for room in a worker. It chooses workers, one Job at a time, and
@@ -48,6 +46,10 @@ type Line struct {
 	// whose decision those behind it wait for; nil: none.
 	unjudged  map[types.NamespacedName]struct{}
 	undecided *types.NamespacedName
+	// taken counts by worker how often capacity was reserved there, and turns has whose Job is judged
+	// without the lock, by namespace.
+	taken map[string]uint64
+	turns map[string]*turn
 	// inVain counts the Jobs by namespace that were judged in vain since all were looked at, those
 	// that take much work several times.
 	inVain map[string]int
@@ -62,6 +64,7 @@ func New(workers Workers, jobs Jobs, runtimes *Runtimes, clock clock.WithDelayed
 	l := &Line{
 		workers: workers, jobs: jobs, runtimes: runtimes, clock: clock, startTimeout: startTimeout,
 		waiters: map[types.NamespacedName]*entry{}, returning: map[types.NamespacedName]*entry{}, inVain: map[string]int{},
+		taken: map[string]uint64{}, turns: map[string]*turn{},
 	}
 	l.stockouts = &stockouts{line: l, clock: clock}
 	l.freed = &freed{clock: clock, waiting: jobs.CountAwaitingCapacity, look: l.look}
@@ -100,11 +103,12 @@ func (l *Line) Ask(ctx context.Context, q Question) Answer {
 	}
 	l.dropChosenLocked(next.Key)
 	next.asked = l.freed.count()
-	decision, isTurn := l.turnLocked(ctx, next)
+	decision, judged := l.decideLocked(ctx, next, l.admits(next), func(worker string) bool { return l.order.Avoids(&next.Job, worker) })
+	isTurn := judged && l.isTurnLocked(next)
 	v, ok := l.workers.Worker(decision.Cluster)
 	if !isTurn || !ok {
 		l.joinLocked(next, decision)
-		return Answer{Decision: decision, IsTurn: isTurn || len(decision.Candidates) == 0}
+		return Answer{Decision: decision, IsTurn: judged && (isTurn || len(decision.Candidates) == 0)}
 	}
 	reserved := l.order.Reservation(&next.Job)
 	l.withdrawLocked(next.Key, nil)
@@ -112,7 +116,7 @@ func (l *Line) Ask(ctx context.Context, q Question) Answer {
 	if l.order.Avoids(&next.Job, v.Name()) {
 		l.freed.add(moreRoom, v.Name()) // the one behind it may fit elsewhere first
 	}
-	l.takeLocked(v, next.request.Job)
+	l.takeLocked(v, next.request.Job, next.out)
 	return Answer{decision, true, reserved}
 }
 
@@ -130,7 +134,7 @@ func (l *Line) reserveLocked(of Reserver, reservations []dispatch.Reservation, r
 	var in []string
 	for _, reservation := range reservations {
 		w, ok := l.workers.Worker(reservation.Worker)
-		if ok && resumes && !slices.Contains(before, reservation.Worker) && !Fits(reservation.Job, w) {
+		if ok && resumes && !slices.Contains(before, reservation.Worker) && !fitsLightly(reservation.Job, w) {
 			return false
 		}
 		in = append(in, reservation.Worker)
@@ -145,7 +149,7 @@ func (l *Line) reserveLocked(of Reserver, reservations []dispatch.Reservation, r
 	}
 	for _, reservation := range reservations {
 		if w, ok := l.workers.Worker(reservation.Worker); ok {
-			reserve(w, reservation.Job)
+			l.holdLocked(w, reservation.Job)
 		}
 	}
 	return true
@@ -196,7 +200,7 @@ func (l *Line) fillLocked(ctx context.Context, w Worker) {
 		if of := l.jobs.Reserver(key); !slices.Contains(of.ReservedIn(), w.Name()) {
 			of.SetReservedIn(append(slices.Clone(of.ReservedIn()), w.Name()))
 		}
-		reserve(w, partIn(w, admission.AsResumed(job)))
+		l.holdLocked(w, partIn(w, admission.AsResumed(job)))
 	}
 }
 
@@ -205,6 +209,9 @@ func (l *Line) ForgetWorker(worker string) {
 	l.runtimes.forget(worker)
 	l.filled.Delete(worker)
 	l.stockouts.forget(worker)
+	l.mu.Lock()
+	delete(l.taken, worker)
+	l.mu.Unlock()
 	workerpanic.Forget(worker)
 	startTimeouts.DeleteLabelValues(worker)
 }
@@ -219,66 +226,20 @@ func partIn(w Worker, job *batchv1.Job) *batchv1.Job {
 }
 
 // takeLocked holds capacity for a Job in the worker that was chosen for it.
-func (l *Line) takeLocked(w Worker, job *batchv1.Job) {
+func (l *Line) takeLocked(w Worker, job *batchv1.Job, out *jobStockouts) {
 	spec := w.View().Spec
-	l.stockouts.of(job).chosen(w.Name(), StartTimeoutOf(&spec, l.startTimeout))
-	reserve(w, job)
+	out.chosen(w.Name(), StartTimeoutOf(&spec, l.startTimeout))
+	l.holdLocked(w, job)
 }
 
-func reserve(w Worker, job *batchv1.Job) {
+func (l *Line) holdLocked(w Worker, job *batchv1.Job) {
+	l.taken[w.Name()]++
 	shape := placement.ShapeOf(&job.Spec.Template)
 	if shape.HasExtended() { // which devices may stand for; it takes time for each node
 		shape = freeIn(w, types.NamespacedName{Namespace: job.Namespace}, placement.Reads{}).ShapeOf(&job.Spec.Template)
 	}
 	w.Ledger().Reserve(keyOf(job), shape, placement.PodsWanted(job))
 }
-
-// Fits reports whether a Job that is to be resumed fits in the worker that it's placed on, if what
-// it holds there counts as free.
-func Fits(job *batchv1.Job, v WorkerReader) bool {
-	c := candidate(v, keyOf(job), job)
-	c.Cordoned, c.Full, c.Namespaces = false, false, nil // what is placed may stay
-	if c.Capacity != nil {
-		c.Capacity.Listing = nil // it doesn't leave for that
-	}
-	return c.Capacity == nil || place(placement.Request{Job: job}, []placement.Cluster{c}).Cluster != ""
-}
-
-// candidate is a worker as placement sees it for one Job, for which what another one holds may
-// count as free.
-func candidate(v WorkerReader, held types.NamespacedName, job *batchv1.Job) placement.Cluster {
-	view := v.View()
-	version, _ := kubeversion.Parse(view.Version) // unknown: nothing is refused for its age
-	// invalid: none, and the condition Schedulable says so
-	takes, _ := view.Namespaces()
-	ready, why := view.State == clusters.Ready, view.Reason
-	switch {
-	case view.Removing:
-		ready, why = false, v1alpha1.ReasonRemoving
-	case ready && IsListing(view):
-		ready, why = false, notYetListed
-	}
-	return placement.Cluster{
-		Name:          v.Name(),
-		Labels:        view.Labels,
-		Namespaces:    takes,
-		Ready:         ready,
-		NotReady:      why,
-		Cordoned:      view.Spec.Cordoned || view.Spec.Drain,
-		Full:          view.Full,
-		Weight:        view.Spec.Weight,
-		Cost:          view.Spec.Cost,
-		Version:       version,
-		JobController: view.Spec.JobController,
-		Capacity:      freeIn(v, held, placement.ReadsOf(&job.Spec.Template.Spec)),
-	}
-}
-
-// notYetListed is why a connected worker takes no new Jobs yet.
-const notYetListed = "its nodes and Pods are being listed"
-
-// IsListing reports whether a connected worker takes no new Jobs yet.
-func IsListing(view clusters.View) bool { return view.State == clusters.Ready && view.Capacity.Listing }
 
 // scaleUpTimeout is how long the first Pod of a Job may take to run in a worker that adds nodes for
 // it.

@@ -18,7 +18,7 @@ const (
 	AwaitsRoom ReturnState = iota
 	// AwaitsOther: it lacks something of which no walk knows.
 	AwaitsOther
-	// Stays: there is room, but not for long enough, or those that wait are looked at first.
+	// Stays: there is room, but not for long enough, or others are looked at first.
 	Stays
 	// Goes: capacity is reserved for it.
 	Goes
@@ -37,12 +37,14 @@ func (l *Line) GoBack(ctx context.Context, q Question, isTime bool) (placement.D
 		}
 		return waiting.Unlimited
 	}
-	decision := l.placeLocked(ctx, w, w.request, admits, func(string) bool { return false })
+	decision, judged := l.decideLocked(ctx, w, admits, func(string) bool { return false })
 	v, ok := l.workers.Worker(decision.Cluster)
 	switch {
+	case !judged:
+		return decision, Stays
 	case !ok:
 		l.setNeeds(w, decision)
-		w.request.Job = nil
+		w.request.Job, w.out = nil, nil
 		l.returning[w.Key] = w
 		for _, need := range w.Needs {
 			if !need.IsKnown() {
@@ -53,7 +55,7 @@ func (l *Line) GoBack(ctx context.Context, q Question, isTime bool) (placement.D
 	case !isTime || len(l.unjudged) > 0 || l.freed.is():
 		return decision, Stays
 	default:
-		l.takeLocked(v, w.request.Job)
+		l.takeLocked(v, w.request.Job, w.out)
 		return decision, Goes
 	}
 }

@@ -58,16 +58,16 @@ func (l *Line) walk() {
 }
 
 const (
-	// maxTries bounds how many Jobs a walk judges while all other Jobs wait for the line. The next
-	// walk continues.
+	// maxTries bounds how many Jobs a walk judges while all other Jobs wait for the line, of which
+	// none takes much work. The next walk continues.
 	maxTries = 100
 	// maxInVain bounds how many Jobs of one namespace are judged in vain until those of the others
 	// were looked at: a user can make many that can't be ruled out without that.
 	maxInVain = 10
 )
 
-// triesOf a decision is how many Jobs it counts for: one that takes as much work as any may uses up
-// what a namespace has. Most take next to none.
+// triesOf a decision is how many Jobs it counts for: one that takes as much work as is done under
+// the lock uses up what a namespace has. Most take next to none.
 func triesOf(d placement.Decision) int { return 1 + int(d.Work*maxInVain) }
 
 // walker is what a walk asks and does, under the line's lock.
@@ -139,12 +139,17 @@ func (w *walker) HadTurn(job *waiting.Job) bool {
 	return w.waiters[job.Key].asked >= w.beganFor(job.Key.Namespace)
 }
 
+// Postpone implements waiting.Workers.
+func (w *walker) Postpone(job *waiting.Job) {
+	w.postponed[job.Key.Namespace] = w.beganFor(job.Key.Namespace)
+}
+
 // Place implements waiting.Workers.
 func (w *walker) Place(job *waiting.Job, admits func(string) int64, avoid func(string) bool) waiting.Outcome {
 	entry := w.waiters[job.Key]
 	switch {
 	case w.inVain[job.Key.Namespace] >= maxInVain:
-		w.postponed[job.Key.Namespace] = w.beganFor(job.Key.Namespace)
+		w.Postpone(job)
 		return waiting.Outcome{}
 	case w.tries <= 0:
 		return waiting.Outcome{Undecided: true}
@@ -169,7 +174,13 @@ func (w *walker) judge(entry *entry, admits func(string) int64, avoid func(strin
 		w.jobs.Enqueue(job.Key) // the others don't wait for it: it's large, or has just changed
 		return waiting.Outcome{}
 	}
+	entry.out = w.stockouts.of(request.Job)
+	defer func() { entry.out = nil }()
 	decision := w.placeLocked(ctx, entry, request, admits, avoid)
+	if decision.TooMuch {
+		w.jobs.Enqueue(job.Key)
+		return waiting.Outcome{}
+	}
 	entry.Untold = false
 	if decision.Cluster == "" {
 		w.setNeeds(entry, decision)
@@ -183,7 +194,7 @@ func (w *walker) judge(entry *entry, admits func(string) int64, avoid func(strin
 	if !ok {
 		return waiting.Outcome{}
 	}
-	w.takeLocked(v, request.Job)
+	w.takeLocked(v, request.Job, entry.out)
 	entry.chosen, entry.reserved = &decision, w.order.Reservation(job)
 	w.jobs.Enqueue(job.Key)
 	return waiting.Outcome{Worker: decision.Cluster}
@@ -213,6 +224,7 @@ func (l *Line) Settle(key types.NamespacedName) {
 			l.freed.resume()
 		}
 	}
+	l.passTurnLocked(key)
 }
 
 // JudgeFirst has no Job chosen before some were judged once: after a start nobody knows who goes

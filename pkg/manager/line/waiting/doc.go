@@ -15,8 +15,8 @@
 //
 //   - While everything ends when it's expected to, and no node disappears, no Job starts later than
 //     its reservation says because of a Job behind it.
-//   - A Job that fits in a worker that admits it isn't passed by one behind it, unless Place puts
-//     off to try it.
+//   - A Job that fits in a worker that admits it isn't passed by one behind it, unless it's
+//     postponed: by Place, or because it takes long to look at the Jobs of its namespace.
 //   - The result depends on neither the order of the input nor on chance.
 //   - A walk makes at most one reservation per worker, and tries no Job that none of the changed
 //     workers can help, as far as its Needs say that.

@@ -15,6 +15,8 @@ type Line struct {
 	jobs     []*Job
 	byKey    map[types.NamespacedName]*Job
 	reserved map[string]*Reservation // by worker
+	// from are the Jobs that a walk goes on from, by namespace, where the last one ended before.
+	from map[string]*Job
 }
 
 // Workers is what a walk asks and does.
@@ -28,6 +30,9 @@ type Workers interface {
 	// HadTurn reports whether a Job was tried since what has changed. It's tried again only if it fits
 	// by now: those behind it would take the room that has come since.
 	HadTurn(job *Job) bool
+	// Postpone is told of a Job that the next walk is to go on from: its namespace has had its part of
+	// this one.
+	Postpone(job *Job)
 	// Place tries to place a Job. It must pass over the workers that don't admit the Job's Pods, and
 	// takes one that is reserved for a Job behind it only if no other fits. If none does, it updates
 	// the Job's Needs.

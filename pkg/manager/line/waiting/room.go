@@ -30,6 +30,7 @@ type room struct {
 	worker  string
 	workers Workers
 	nodes   []*placement.Node
+	looks   *int
 	byName  map[string]int
 	ends    []End // in order; nil: not asked for yet
 	// free and all are how many Pods of a Shape fit, by its key: now, and if nothing ran.
@@ -87,7 +88,9 @@ func (r *room) count(known map[string]int64, shape *placement.Shape, of func(*pl
 // nodesFor are the nodes that there are, and then those that may be added for Pods of a Shape: they
 // have room as soon as they're asked for.
 func (r *room) nodesFor(shape *placement.Shape) []*placement.Node {
-	return slices.Concat(r.nodes, r.workers.Added(r.worker, shape))
+	nodes := slices.Concat(r.nodes, r.workers.Added(r.worker, shape))
+	*r.looks += len(nodes)
+	return nodes
 }
 
 // fit computes when a Job fits.
@@ -115,6 +118,7 @@ func (r *room) sweep(shape *placement.Shape, need int64, now time.Time) fit {
 	}
 	f := fit{ever: idle >= need, at: now, basis: ByDeadline}
 	ends, position := r.sortedEnds(), r.positions()
+	*r.looks += len(ends)
 	for i := 0; total < need && i < len(ends); {
 		if ends[i].At.After(f.at) {
 			f.at = ends[i].At

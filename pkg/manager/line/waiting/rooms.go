@@ -9,17 +9,27 @@ type rooms struct {
 	workers Workers
 	changed placement.Changes
 	known   map[string]*room
+	// looks counts how often a node was compared with a Shape.
+	looks *int
 }
 
 func roomsOf(changed placement.Changes, workers Workers) rooms {
-	return rooms{workers: workers, changed: changed.Clone(), known: map[string]*room{}}
+	return rooms{workers: workers, changed: changed.Clone(), known: map[string]*room{}, looks: new(int)}
 }
 
 // Helped is asked for some Jobs, whether they wait in a Line or not, which of them the changes of
-// workers may help.
+// workers may help. A Job for which that takes too long remembers what it misses.
 func Helped(changed placement.Changes, workers Workers) func(job *Job, worker string) bool {
-	r := roomsOf(changed, workers)
-	return r.mayHelp
+	r, spent := roomsOf(changed, workers), map[string]int{}
+	return func(job *Job, worker string) bool {
+		if spent[job.Key.Namespace] > maxLooks {
+			job.Miss(worker, changed)
+			return false
+		}
+		looks := *r.looks
+		defer func() { spent[job.Key.Namespace] += *r.looks - looks }()
+		return r.mayHelp(job, worker)
+	}
 }
 
 // mayHelp reports whether what has changed in a worker may be what a Job needs there.
@@ -51,7 +61,7 @@ func (r *rooms) room(worker string) *room {
 	of, known := r.known[worker]
 	if !known {
 		if nodes, ok := r.workers.Nodes(worker); ok {
-			of = &room{worker: worker, workers: r.workers, nodes: nodes, free: map[string]int64{}, all: map[string]int64{}, fits: map[string]fit{}}
+			of = &room{worker: worker, workers: r.workers, nodes: nodes, looks: r.looks, free: map[string]int64{}, all: map[string]int64{}, fits: map[string]fit{}}
 		}
 		r.known[worker] = of
 	}

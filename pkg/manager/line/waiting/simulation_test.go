@@ -149,6 +149,9 @@ func (f *fleet) Ends(worker string) (ends []waiting.End) {
 // HadTurn implements waiting.Workers.
 func (*fleet) HadTurn(*waiting.Job) bool { return false }
 
+// Postpone implements waiting.Workers.
+func (*fleet) Postpone(*waiting.Job) {}
+
 // Place implements waiting.Workers: in the worker with the most free slots.
 func (f *fleet) Place(job *waiting.Job, admits func(string) int64, avoid func(string) bool) waiting.Outcome {
 	f.tried++

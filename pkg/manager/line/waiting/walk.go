@@ -14,13 +14,23 @@ type walk struct {
 	reserved map[string]*Reservation
 	// claimed are the workers that the Jobs with a reservation could use.
 	claimed map[string]bool
+	// spent are the looks at nodes by namespace, and next the Jobs that weren't looked at for that.
+	spent map[string]int
+	next  map[string]*Job
 }
+
+// maxLooks bounds the looks at nodes that a walk takes for the Jobs of one namespace, each of which
+// may have a Shape of its own: some 30 ms. The next walk goes on with them.
+const maxLooks = 1_000_000
 
 // Walk tries the Jobs that the changed workers may have room for, in order, and takes those out of
 // the line that were placed. Those that wait get reservations. It reports whether it stopped at a
 // Job that is undecided: then it's to be walked again, with the same workers, when that is known.
 func (l *Line) Walk(now time.Time, changed placement.Changes, workers Workers) (undecided bool) {
-	w := &walk{now: now, rooms: roomsOf(changed, workers), reserved: map[string]*Reservation{}, claimed: map[string]bool{}}
+	w := &walk{
+		now: now, rooms: roomsOf(changed, workers), reserved: map[string]*Reservation{}, claimed: map[string]bool{},
+		spent: map[string]int{}, next: map[string]*Job{},
+	}
 	before := l.reserved
 	of := make(map[*Job]*Reservation, len(before))
 	for _, r := range before {
@@ -29,6 +39,13 @@ func (l *Line) Walk(now time.Time, changed placement.Changes, workers Workers) (
 	jobs := l.jobs
 	waiting := jobs[:0:0]
 	for i, job := range jobs {
+		if w.isPostponed(job, l.from) {
+			if waiting = append(waiting, job); of[job] != nil && !w.claimed[of[job].Worker] {
+				w.hold(of[job])
+			}
+			continue
+		}
+		looks := *w.looks
 		outcome := w.try(before, job)
 		if outcome.Undecided {
 			waiting = append(waiting, jobs[i:]...)
@@ -50,9 +67,29 @@ func (l *Line) Walk(now time.Time, changed placement.Changes, workers Workers) (
 			// for those behind it: it may admit more
 			w.changed.Add(had.Worker, placement.Change{Kinds: placement.RoomChange})
 		}
+		w.spent[job.Key.Namespace] += *w.looks - looks
 	}
-	l.jobs, l.reserved = waiting, w.reserved
+	for namespace, first := range l.from {
+		if undecided && w.next[namespace] == nil { // it may not have been reached
+			w.next[namespace] = first
+		}
+	}
+	l.jobs, l.reserved, l.from = waiting, w.reserved, w.next
 	return undecided
+}
+
+// isPostponed reports whether a Job isn't looked at in this walk: the last one has looked at it, or
+// the next one will.
+func (w *walk) isPostponed(job *Job, from map[string]*Job) bool {
+	namespace := job.Key.Namespace
+	if first := from[namespace]; first != nil && Compare(job, first) < 0 {
+		return true
+	}
+	if w.next[namespace] == nil && w.spent[namespace] > maxLooks {
+		w.next[namespace] = job
+		w.workers.Postpone(job)
+	}
+	return w.next[namespace] != nil
 }
 
 func (w *walk) hold(r *Reservation) {

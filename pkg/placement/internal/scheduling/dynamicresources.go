@@ -46,7 +46,11 @@ func (v view) trial(j *Job) DeviceTrial {
 	if v.Devices == nil || j.isBare {
 		return nil
 	}
-	return v.Devices.Trial(j.namespace, j.spec, v.moment)
+	trial := v.Devices.Trial(j.namespace, j.spec, v.moment)
+	if trial != nil {
+		v.work.mayTakeMuch(devicesField)
+	}
+	return trial
 }
 
 // deviceSlots is the part of the plugin DynamicResources that looks at a node alone.

@@ -2,6 +2,7 @@ package scheduling
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -179,6 +180,47 @@ func TestWorkersShareTheWork(t *testing.T) {
 	if looks > mostWork/lookEvery || j.Work() > 1 {
 		t.Errorf("%d looks at the clock, work %v", looks, j.Work())
 	}
+}
+
+// What is judged lightly is judged as ever, or takes too much work; by devices nothing is.
+func TestJudgedLightly(t *testing.T) {
+	s := hostileWorker(1000, 2000)
+	light := func(change func(*corev1.PodTemplateSpec)) (*Job, Answer) {
+		j := jobOf(change)
+		j.Lightly()
+		return j, j.Judge(s, 1)
+	}
+	for terms, tooMuch := range map[int]bool{1: false, 5: false, 150: true} {
+		change := func(p *corev1.PodTemplateSpec) {
+			requireNodes(p, slices.Repeat([]corev1.NodeSelectorTerm{nodeTerm(corev1.LabelHostname, "x")}, terms)...)
+		}
+		j, a := light(change)
+		if j.TooMuch() != tooMuch {
+			t.Errorf("%d terms: %v of the work", terms, j.Work())
+		}
+		if full := jobOf(change).Judge(s, 1); !tooMuch && !reflect.DeepEqual(a, full) {
+			t.Errorf("%d terms: %+v, judged by all: %+v", terms, a, full)
+		}
+	}
+	s.Devices = deviceless{}
+	if j, _ := light(func(*corev1.PodTemplateSpec) {}); j.TooMuch() {
+		t.Error("a Job without devices takes too much")
+	}
+	if j, _ := light(func(p *corev1.PodTemplateSpec) { p.Spec.ResourceClaims = make([]corev1.PodResourceClaim, 1) }); !j.TooMuch() {
+		t.Error("devices are judged lightly")
+	}
+}
+
+// deviceless has no devices, for Pods that want some.
+type deviceless struct{ Devices }
+
+func (deviceless) Backs(corev1.ResourceName) bool { return false }
+
+func (deviceless) Trial(_ string, spec *corev1.PodSpec, _ Moment) DeviceTrial {
+	if len(spec.ResourceClaims) == 0 {
+		return nil
+	}
+	return struct{ DeviceTrial }{}
 }
 
 // A worker with 80 MB of labels costs little to an honest Job with affinity, which is judged by it.

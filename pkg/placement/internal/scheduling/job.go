@@ -20,8 +20,10 @@ type Job struct {
 	spec      *corev1.PodSpec
 	// Expired, if it isn't nil, says that no time is left to judge the Job by all that it has.
 	Expired func() bool
-	// left is the work that it may still take to judge the Job, in all workers.
-	left *int
+	// left is the work that it may still take to judge the Job, in all workers. lightly: that isn't
+	// much, and the Job isn't judged by less than it has.
+	left    *int
+	lightly bool
 	// unjudged are the fields that have too much to be judged. isBare: so had what was left.
 	unjudged []string
 	isBare   bool
@@ -89,7 +91,7 @@ func (j *Job) with(spec *corev1.PodSpec) *Job {
 	pod.Namespace, pod.Labels = j.namespace, j.labels
 	changed := newJob(pod)
 	changed.unjudged = slices.Concat(j.unjudged, changed.unjudged)
-	changed.gang, changed.isBare, changed.Expired, changed.left = j.gang, j.isBare, j.Expired, j.left
+	changed.gang, changed.isBare, changed.Expired, changed.left, changed.lightly = j.gang, j.isBare, j.Expired, j.left, j.lightly
 	return changed
 }
 

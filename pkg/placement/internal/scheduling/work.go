@@ -3,8 +3,12 @@ package scheduling
 import "github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 
 // mostWork bounds the comparisons of one Job with all workers that it's judged in, in units of
-// about 5 ns. A clock would make answers depend on the machine: that is the last resort.
-const mostWork = 20_000_000
+// about 5 ns. A clock would make answers depend on the machine: that is the last resort. Judged
+// lightly, a Job takes lightWork at most.
+const (
+	mostWork  = 20_000_000
+	lightWork = mostWork / 20
+)
 
 // What comparisons take.
 const (
@@ -21,6 +25,7 @@ const (
 // bound.
 type budget struct {
 	left, look int
+	lightly    bool
 	expired    func() bool
 	// selected are the Pods by the selectors of the Job, as far as anybody asked.
 	selected map[*podSelector]*selection
@@ -62,10 +67,27 @@ func (b *budget) spend(work int, field string) {
 	}
 }
 
+// mayTakeMuch says that what follows has a bound of its own, which is too high for a light answer.
+func (b *budget) mayTakeMuch(field string) {
+	if b != nil && b.lightly {
+		b.left = -1
+		panic(tooMuch(field))
+	}
+}
+
 // bounded asks about a Job; once more without the field for which that takes too much work; and at
 // last, by what the Job requests alone. Each time it may take half of what is left for all workers:
 // one that is large, or hostile, leaves something for the others.
+//
+// Lightly, it asks once.
 func bounded[T any](j *Job, ask func(*Job, *budget) T) (answer T, judged *Job) {
+	if j.lightly {
+		b := newBudget(*j.left, nil)
+		b.lightly = true
+		answer, _ = within(b, j, ask)
+		*j.left = b.left
+		return answer, j
+	}
 	for _, less := range []func(*Job, string) *Job{(*Job).without, (*Job).bare} {
 		b := newBudget(*j.left/2, j.Expired)
 		found, field := within(b, j, ask)
@@ -78,8 +100,21 @@ func bounded[T any](j *Job, ask func(*Job, *budget) T) (answer T, judged *Job) {
 	return ask(j, nil), j
 }
 
+// Lightly has the Job judged only if that takes little work; the answers mean nothing if it was
+// TooMuch.
+func (j *Job) Lightly() { j.lightly, *j.left = true, lightWork }
+
+// TooMuch reports whether a Job that was to be judged lightly takes more work than that.
+func (j *Job) TooMuch() bool { return *j.left < 0 }
+
 // Work is what it has taken to judge the Job so far, as a part of the most that it may take.
-func (j *Job) Work() float64 { return 1 - float64(*j.left)/mostWork }
+func (j *Job) Work() float64 {
+	most := mostWork
+	if j.lightly {
+		most = lightWork
+	}
+	return 1 - float64(*j.left)/float64(most)
+}
 
 // within returns the field for which the work was too much; empty: it wasn't.
 func within[T any](b *budget, j *Job, ask func(*Job, *budget) T) (answer T, field string) {

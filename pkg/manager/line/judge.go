@@ -1,0 +1,192 @@
+package line
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
+	"github.com/jobferry/jobferry/pkg/manager/workerpanic"
+	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/util/kubeversion"
+)
+
+// decideLocked decides about a Job. What takes little work is done under the lock: it would have to
+// be done again whenever another Job was placed meanwhile. What takes more is done without the
+// lock, for one Job of a namespace at a time; false: it isn't this one's turn.
+func (l *Line) decideLocked(
+	ctx context.Context, w *entry, admits func(string) int64, avoid func(string) bool,
+) (decision placement.Decision, judged bool) {
+	if old := l.waiters[w.Key]; old != nil && old.UID == w.UID && old.version == w.version {
+		w.large = w.large || old.large
+	}
+	if !w.large {
+		if decision = l.placeLocked(ctx, w, w.request, admits, avoid); !w.large {
+			return decision, true
+		}
+	}
+	if w.tries = maxInVain; !l.hasTurnLocked(w.Key) {
+		return placement.Decision{}, false
+	}
+	candidates, taken := l.candidatesLocked(ctx, w, admits), l.takenLocked()
+	l.unlocked(func() { decision = place(w.request, candidates) })
+	w.tries = triesOf(decision)
+	l.dropChosenLocked(w.Key)
+	found := decision.Candidates
+	decision.Candidates, decision.Cluster = slices.DeleteFunc(slices.Clone(found), func(c placement.Candidate) bool {
+		return admits(c.Cluster) < w.Least() || taken[c.Cluster] != l.taken[c.Cluster] && l.roomFor(c.Cluster, w.Shape) < c.Needed
+	}), ""
+	if len(decision.Candidates) == 0 { // what was found isn't there any more: it's judged again
+		decision.Candidates = found
+		return decision, len(found) == 0
+	}
+	w.choose(&decision, avoid)
+	return decision, true
+}
+
+// unlocked does something without the lock.
+func (l *Line) unlocked(do func()) {
+	l.mu.Unlock()
+	defer l.mu.Lock()
+	do()
+}
+
+// placeLocked decides about a Job, unless it turns out to be large.
+func (l *Line) placeLocked(
+	ctx context.Context, w *entry, request placement.Request, admits func(string) int64, avoid func(string) bool,
+) placement.Decision {
+	request.Lightly = true
+	decision := place(request, l.candidatesLocked(ctx, w, admits))
+	w.tries, w.large = triesOf(decision), decision.TooMuch
+	w.choose(&decision, avoid)
+	return decision
+}
+
+// choose prefers a worker that isn't to be avoided.
+func (w *entry) choose(decision *placement.Decision, avoid func(string) bool) {
+	for i, c := range decision.Candidates {
+		if i == 0 {
+			decision.Cluster = c.Cluster
+		}
+		if w.Exempt || c.Step > decision.Candidates[0].Step {
+			return // what the user prefers goes before what one behind it would like to have
+		}
+		if !avoid(c.Cluster) {
+			decision.Cluster = c.Cluster
+			return
+		}
+	}
+}
+
+// roomFor is how many Pods of a Shape find room in a worker as it is now.
+func (l *Line) roomFor(worker string, shape *placement.Shape) (pods int64) {
+	v, ok := l.workers.Worker(worker)
+	switch {
+	case !ok:
+		return 0
+	case !v.View().Capacity.Known:
+		return waiting.Unlimited
+	}
+	for _, node := range slices.Concat(nodesOf(v), added(v, shape)) {
+		pods += shape.Slots(node.Object, &node.Free)
+	}
+	return pods
+}
+
+// judgingTimeout ends the judgement of one Job by all that it has, as the last resort: its work is
+// bounded, too.
+const judgingTimeout = 10 * time.Second
+
+// place decides about a Job, and reports the workers that can't be judged.
+func place(request placement.Request, all []placement.Cluster) placement.Decision {
+	deadline := time.Now().Add(judgingTimeout)
+	request.Expired = func() bool { return time.Now().After(deadline) }
+	decision := placement.Place(request, all)
+	for i := range decision.Rejections {
+		if r := &decision.Rejections[i]; r.Panic != "" {
+			workerpanic.Report(r.Cluster, r.Panic)
+		}
+	}
+	return decision
+}
+
+// Fits reports whether a Job that is to be resumed fits in the worker that it's placed on, if what
+// it holds there counts as free.
+func Fits(job *batchv1.Job, v WorkerReader) bool { return fits(placement.Request{Job: job}, v) }
+
+// fitsLightly is Fits without much work: a Job for which it takes more fits.
+func fitsLightly(job *batchv1.Job, v WorkerReader) bool {
+	return fits(placement.Request{Job: job, Lightly: true}, v)
+}
+
+func fits(request placement.Request, v WorkerReader) bool {
+	c := candidate(v, keyOf(request.Job), placement.ReadsOf(&request.Job.Spec.Template.Spec))
+	c.Cordoned, c.Full, c.Namespaces = false, false, nil // what is placed may stay
+	if c.Capacity == nil {
+		return true
+	}
+	c.Capacity.Listing = nil // it doesn't leave for that
+	decision := place(request, []placement.Cluster{c})
+	return decision.TooMuch || decision.Cluster != ""
+}
+
+func (l *Line) candidatesLocked(ctx context.Context, w *entry, admits func(string) int64) []placement.Cluster {
+	all := l.workers.Workers()
+	candidates := make([]placement.Cluster, 0, len(all))
+	for _, v := range all {
+		l.fillLocked(ctx, v)
+		c := candidate(v, w.held(), w.reads)
+		c.Drops = l.workers.Drops(v)
+		c.StockedOut = w.out.isOut(v.Name()) || w.request.RoomNow && w.out.isDoubtful(v.Name())
+		c.Reserved = admits(v.Name()) < w.Least()
+		candidates = append(candidates, c)
+	}
+	return candidates
+}
+
+// candidate is a worker as placement sees it for one Job, for which what another one holds may
+// count as free.
+func candidate(v WorkerReader, held types.NamespacedName, reads placement.Reads) placement.Cluster {
+	view := v.View()
+	version, _ := kubeversion.Parse(view.Version) // unknown: nothing is refused for its age
+	// invalid: none, and the condition Schedulable says so
+	takes, _ := view.Namespaces()
+	ready, why := readiness(view)
+	return placement.Cluster{
+		Name:          v.Name(),
+		Labels:        view.Labels,
+		Namespaces:    takes,
+		Ready:         ready,
+		NotReady:      why,
+		Cordoned:      view.Spec.Cordoned || view.Spec.Drain,
+		Full:          view.Full,
+		Weight:        view.Spec.Weight,
+		Cost:          view.Spec.Cost,
+		Version:       version,
+		JobController: view.Spec.JobController,
+		Capacity:      freeIn(v, held, reads),
+	}
+}
+
+// readiness reports whether a worker takes Jobs, and why it doesn't.
+func readiness(view clusters.View) (ready bool, why string) {
+	switch {
+	case view.Removing:
+		return false, v1alpha1.ReasonRemoving
+	case IsListing(view):
+		return false, notYetListed
+	default:
+		return view.State == clusters.Ready, view.Reason
+	}
+}
+
+// notYetListed is why a connected worker takes no new Jobs yet.
+const notYetListed = "its nodes and Pods are being listed"
+
+// IsListing reports whether a connected worker takes no new Jobs yet.
+func IsListing(view clusters.View) bool { return view.State == clusters.Ready && view.Capacity.Listing }

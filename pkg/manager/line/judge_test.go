@@ -1,0 +1,135 @@
+package line
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
+	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/placement/placementtest"
+)
+
+// spy is a selector that does something while a Job is judged, and selects all.
+type spy struct {
+	labels.Selector
+	do func()
+}
+
+func (s spy) Matches(labels.Labels) bool {
+	s.do()
+	return true
+}
+
+func while(do func()) labels.Selector { return spy{labels.Everything(), do} }
+
+// large makes a Job of so many Pods that takes much work: it names many nodes.
+func (h *hall) large(name string, pods int32) *batchv1.Job {
+	job := mirrortest.New(name).Completions(pods).Parallelism(pods).Obj()
+	job.UID = types.UID(name)
+	job.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+	terms := []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{
+		{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"node"}},
+	}}}
+	for i := range 100 {
+		terms = append(terms, corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
+			{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{fmt.Sprint("none-", i)}},
+		}})
+	}
+	job.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms},
+	}}
+	h.jobs[keyOf(job)] = job
+	return job
+}
+
+// A Job that takes much work is judged without the lock: others are placed meanwhile. It goes only
+// if what it was judged by is still there.
+func TestLargeJobsAreJudgedWithoutTheLock(t *testing.T) {
+	for name, row := range map[string]struct {
+		pods int32
+		want string
+	}{
+		"what was taken leaves enough": {7, "a"},
+		"what was taken was needed":    {8, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHall()
+			var other Answer
+			answer := h.Ask(t.Context(), Question{Request: placement.Request{Job: h.large("large", row.pods), Selector: while(func() {
+				if other.Cluster == "" {
+					other = h.asks(t, "other", 1)
+				}
+			})}})
+			if other.Cluster != "a" || answer.Cluster != row.want {
+				t.Fatalf("the other went to %q, the large one to %q", other.Cluster, answer.Cluster)
+			}
+			if waits := h.order.Get(types.NamespacedName{Namespace: "team", Name: "large"}) != nil; waits == (row.want != "") {
+				t.Errorf("it waits: %v", waits)
+			}
+		})
+	}
+}
+
+// A namespace has one of its Jobs judged at a time of those that take much work: it takes one core
+// at most, and no reconcile waits for that.
+func TestLargeJobsOfANamespaceTakeTurns(t *testing.T) {
+	h := newHall()
+	var second, elsewhere Answer
+	h.Ask(t.Context(), Question{Request: placement.Request{Job: h.large("first", 1), Selector: while(func() {
+		second = h.Ask(t.Context(), Question{Request: placement.Request{Job: h.large("second", 1)}})
+		job := h.large("elsewhere", 1)
+		job.Namespace = "others"
+		elsewhere = h.Ask(t.Context(), Question{Request: placement.Request{Job: job}})
+	})}})
+	if second.Cluster != "" || second.IsTurn || elsewhere.Cluster != "a" {
+		t.Fatalf("second: %+v, elsewhere: %+v", second, elsewhere)
+	}
+	key := types.NamespacedName{Namespace: "team", Name: "second"}
+	if slices.Contains(h.enqueued, key) {
+		t.Error("the second is enqueued before the first has ended its turn")
+	}
+	h.Settle(types.NamespacedName{Namespace: "team", Name: "first"})
+	if !slices.Contains(h.enqueued, key) {
+		t.Fatal("the second isn't enqueued")
+	}
+	if second = h.Ask(t.Context(), Question{Request: placement.Request{Job: h.jobs[key]}}); second.Cluster != "a" {
+		t.Errorf("%+v", second)
+	}
+	h.Settle(key)
+	h.Settle(types.NamespacedName{Namespace: "others", Name: "elsewhere"})
+	if len(h.turns) > 0 {
+		t.Errorf("turns are left: %v", h.turns)
+	}
+}
+
+// A walk hands on a Job that turns out to take much work: it's judged in its own reconcile, from
+// then on.
+func TestAWalkJudgesNothingLarge(t *testing.T) {
+	h := newHall()
+	h.asks(t, "all", 8)
+	job := mirrortest.New("devices").Obj()
+	job.UID = "devices"
+	job.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+	job.Spec.Template.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: ptr.To("gpu")}}
+	h.jobs[keyOf(job)] = job
+	h.Ask(t.Context(), Question{Request: placement.Request{Job: job}})
+	if h.waiters[keyOf(job)].large {
+		t.Fatal("it's large without devices")
+	}
+	h.devices = placementtest.NewDevices(placementtest.DeviceObjects{})
+	h.Release("a", types.NamespacedName{Namespace: "team", Name: "all"})
+	h.Changed("a", placement.Change{Kinds: placement.AnyChange})
+	h.enqueued = nil
+	h.walk()
+	if w := h.waiters[keyOf(job)]; !w.large || w.chosen != nil || !slices.Contains(h.enqueued, keyOf(job)) {
+		t.Errorf("large: %v, chosen: %v, enqueued: %v", w.large, w.chosen, h.enqueued)
+	}
+}

@@ -1,0 +1,89 @@
+package waiting_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
+	"github.com/jobferry/jobferry/pkg/placement"
+)
+
+// plain is a worker with many nodes, each of which has a CPU free. No Job is placed.
+type plain struct {
+	nodes     []*placement.Node
+	placed    map[string]int
+	postponed []string
+}
+
+func newPlain(nodes int) *plain {
+	w := &plain{placed: map[string]int{}}
+	for i := range nodes {
+		all := placement.Resources{MilliCPU: 8000, Pods: 110}
+		w.nodes = append(w.nodes, &placement.Node{
+			Object:      &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("n", i)}},
+			Allocatable: all, Idle: all, Free: placement.Resources{MilliCPU: 1000, Pods: 10},
+		})
+	}
+	return w
+}
+
+func (w *plain) Nodes(string) ([]*placement.Node, bool)                   { return w.nodes, true }
+func (w *plain) Added(string, *placement.Shape) (added []*placement.Node) { return added }
+func (w *plain) Ends(string) (ends []waiting.End)                         { return ends }
+func (w *plain) HadTurn(*waiting.Job) bool                                { return false }
+func (w *plain) Postpone(job *waiting.Job)                                { w.postponed = append(w.postponed, job.Key.Namespace) }
+
+func (w *plain) Place(job *waiting.Job, _ func(string) int64, _ func(string) bool) waiting.Outcome {
+	w.placed[job.Key.Namespace]++
+	return waiting.Outcome{}
+}
+
+func waiter(namespace string, number int, milliCPU int64) *waiting.Job {
+	name := fmt.Sprint(namespace, number)
+	requests := corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(milliCPU, resource.DecimalSI)}
+	return &waiting.Job{
+		Key: types.NamespacedName{Namespace: namespace, Name: name}, UID: types.UID(name), Created: time.Unix(int64(number), 0), Pods: 1,
+		Shape: placement.ShapeOf(&corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: requests}}},
+		}}),
+		Needs: map[string]waiting.Need{"w": {Lacks: waiting.Room, Pods: 1}},
+	}
+}
+
+// A namespace whose Jobs have ever other Shapes has few of them compared with many nodes in a walk.
+// The others are looked at in each, and its own in the next ones.
+func TestManyShapesOnManyNodes(t *testing.T) {
+	const jobs, nodes = 6000, 1000
+	var line waiting.Line
+	for i := range jobs {
+		line.Add(waiter("mallory", i, 2000+int64(i)))
+	}
+	line.Add(waiter("mallory", jobs, 1000))
+	line.Add(waiter("team", jobs+1, 1000))
+	changed := placement.Changes{}
+	changed.Add("w", placement.Change{Kinds: placement.RoomChange})
+	w, walks := newPlain(nodes), 0
+	for more := true; more; walks++ {
+		w.postponed = nil
+		line.Walk(time.Unix(jobs, 0), changed, w)
+		if more = len(w.postponed) > 0; more && fmt.Sprint(w.postponed) != "[mallory]" {
+			t.Fatalf("postponed: %v", w.postponed)
+		}
+		if w.placed["team"] != walks+1 || more == (w.placed["mallory"] > 0) {
+			t.Fatalf("tried until walk %d: %v, more: %v", walks, w.placed, more)
+		}
+	}
+	if walks < jobs*nodes/1_000_000 || walks > jobs*nodes/500_000 {
+		t.Errorf("%d walks", walks)
+	}
+	line.Walk(time.Unix(jobs, 0), changed, w)
+	if len(w.postponed) == 0 {
+		t.Error("the next round doesn't begin with the first Job")
+	}
+}
