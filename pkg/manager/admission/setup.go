@@ -36,10 +36,10 @@ func Setup(mgr ctrl.Manager, options Options) error {
 		serve.TLSOpts = append(serve.TLSOpts, rotator.Configure)
 	}
 	server := webhook.NewServer(serve)
-	server.Register(path, &admission.Webhook{Handler: admission.HandlerFunc(
+	server.Register(path, limited(&admission.Webhook{Handler: admission.HandlerFunc(
 		func(_ context.Context, request admission.Request) admission.Response {
 			return review(&request.AdmissionRequest)
-		})})
+		})}))
 	if err := mgr.Add(server); err != nil {
 		return fmt.Errorf("admission webhook: %w", err)
 	}
