@@ -63,7 +63,7 @@ func newReconciler(hub client.Client, live, cache client.Reader, recorder events
 
 // connect gives the controller its workers and queues.
 func (r *Reconciler) connect(workers workers, queues queues, q queue.Queue) *triggers {
-	t := &triggers{Reconciler: r, queue: q}
+	t := &triggers{Reconciler: r, queue: q, flapping: newFlapping(r.clock)}
 	r.workers, r.queues = workers, queues
 	r.enqueue = t.Enqueue
 	r.accountant = newAccountant(costOf(workers))

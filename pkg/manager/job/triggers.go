@@ -23,7 +23,8 @@ import (
 // clusters.Listener and kueue.JobController.
 type triggers struct {
 	*Reconciler
-	queue queue.Queue
+	queue    queue.Queue
+	flapping *flapping
 }
 
 // Priorities of Jobs in the queue, beside zero.
@@ -109,9 +110,12 @@ func (t *triggers) WorkerChanged(worker string) {
 		}
 	} else {
 		t.forgetWorker(worker)
+		t.flapping.forget(worker)
 	}
 	t.Enqueue(t.store.on(worker)...)
-	t.EnqueueUnplaced()
+	if !t.flapping.changed(worker) {
+		t.EnqueueUnplaced()
+	}
 }
 
 // CapacityFreed implements clusters.Listener.

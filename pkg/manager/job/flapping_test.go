@@ -1,0 +1,38 @@
+package job
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// A worker that changes all the time, as its API server pleases, has few of the Jobs looked at that
+// wait, and keeps none of them from another worker, or from it.
+func TestAFlappingWorker(t *testing.T) {
+	w := newFullWorld(t)
+	for i := range 20 {
+		w.submits(aJob(fmt.Sprint("waits-", i), pods(1), cpus("100")))
+	}
+	w.step(time.Minute)
+	looks := func(worker string) (looks int) {
+		for range 10 * steadyChanges {
+			w.queue.requests, w.queue.first = nil, 0
+			w.triggers.WorkerChanged(worker)
+			if len(w.queue.requests) >= 20 {
+				looks++
+			}
+		}
+		return looks
+	}
+	if n := looks("b"); n != steadyChanges {
+		w.fail("all Jobs were looked at %d times", n)
+	}
+	if n := looks("a"); n != steadyChanges {
+		w.fail("another worker had all Jobs looked at %d times", n)
+	}
+	looks("b")
+	w.queues(aJob("fits", pods(1)))
+	w.worker("b").drains(false)
+	w.step(time.Second)
+	w.wantPlaced(map[string]string{"fits": "b"})
+}
