@@ -40,6 +40,11 @@ MORE_FOLDERS   := dispatch/skew|dispatch/fields|kueue|upgrade
 MORE_RELEASES  := ./admission ./placement ./reflect ./spanning ./worker
 LENGTH_FOLDERS := bench|clusters|dashboard|hostile
 MORE_LENGTH    := TestTwoHundredWorkersComeAndGo|TestManyJobs|TestQueues|TestScale|TestSoak|TestSpan|TestAllAtOnce|TestAnswersWithoutAnEnd
+# The race detector makes these tests take five times as long, and has nothing to find: packages without a
+# goroutine, and tests with very much input, on one.
+SEQUENTIAL       := mirror(/.*)?|manager/line/waiting|manager/line/stockout|manager/dispatch|manager/usage|autoscaling|worker/plan
+COUNTING_FOLDERS := manager/packed|internal/feed|internal/link|internal/scheduling|internal/devices|usage/podtimes
+COUNTING         := TestOneTenantsJobsTakeLittleMemory|TestHowManyJobsAreHeldWhole|TestForgedMirrorsTakeLittleMemory|TestManyPodsTakeLittleMemory|TestTheTimesOfManyPodsTakeLittleMemory|TestManySmallEventsAreNoLargeOne|TestLargeLabelsOfAWorker|TestAWorkerWithVeryManyVolumes|TestHostileWorkers|TestAWorkerThatMakesUpPods
 E2E_TIMEOUT ?= 25m
 # They run the programs that `make build` makes, which go's cache of test results doesn't see: -count 1.
 # Without JOBFERRY_BIN, each package builds them in the time of its tests.
@@ -109,7 +114,10 @@ test-steady: ## `make test` ROUNDS=5 times, beside LOAD=4 busy loops: no test de
 .PHONY: test-unit
 test-unit: ## Tests that need no cluster, with the race detector
 	@echo "==> Unit tests (with the race detector; the first run builds for some minutes)"
-	@export CGO_ENABLED=1; $(call gotest,unit) -race -timeout 30m ./...
+	@export CGO_ENABLED=1; $(call gotest,unit) -race -timeout 30m -skip '^($(COUNTING))$$' $$($(GO) list ./... | grep -vE '/($(SEQUENTIAL))$$')
+	@echo "==> Unit tests of what has no goroutines, and those that count what much input costs"
+	@$(call gotest,sequential) -timeout 30m $$($(GO) list ./... | grep -E '/($(SEQUENTIAL))$$')
+	@$(call gotest,counting) -timeout 30m -run '^($(COUNTING))$$' $$($(GO) list ./... | grep -E '/($(COUNTING_FOLDERS))$$')
 
 .PHONY: test-release
 test-release: ## The program that makes releases, with tiny programs in place of Jobferry's

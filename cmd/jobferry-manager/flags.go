@@ -37,6 +37,11 @@ func addNamespaces(set *pflag.FlagSet, o *manager.Options) {
 		"Pod Security level of namespaces created in workers, unless the hub's namespace has its own: privileged, baseline, restricted, or empty for no label")
 }
 
+func addHubKeys(set *pflag.FlagSet, o *manager.Options) {
+	set.StringSliceVar((*[]string)(&o.HubKeys), "keep-on-hub", o.HubKeys,
+		"keys of labels and annotations that aren't copied to workers, or domains, for all their keys, beside those that never are (docs/jobs.md)")
+}
+
 func addTiming(set *pflag.FlagSet, o *manager.Options) {
 	t := &o.Timing
 	set.DurationVar(&t.ProgressFloor, "progress-floor", t.ProgressFloor,

@@ -26,6 +26,7 @@ func run(ctx context.Context, args []string) error {
 	err := flags.Parse(args, os.Stdout, summary, func(set *pflag.FlagSet) {
 		addWorkers(set, &options)
 		addNamespaces(set, &options)
+		addHubKeys(set, &options)
 		addTiming(set, &options)
 		addKueue(set, &options)
 		addTracing(set, &options)

@@ -24,6 +24,7 @@ var notInConfig = map[string]string{
 
 	"dispatch-all-namespaces": "dispatch.allNamespaces",
 	"default-pod-security":    "dispatch.defaultPodSecurity",
+	"keep-on-hub":             "dispatch.keepOnHub",
 
 	"admission-webhook":              "admission.mode",
 	"admission-webhook-bind-address": "what the Service leads to",

@@ -17,6 +17,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
+	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // A backup tool brings a mirror back after its Job has finished: the work isn't done again.
@@ -100,10 +101,11 @@ func TestAWorkerThatDeletesNothing(t *testing.T) {
 // doesn't take it for its own.
 func TestMarksOfADeployer(t *testing.T) {
 	f := ferrytest.For(t)
-	f.RunManager()
+	f.RunManager(func(o *manager.Options) { o.HubKeys = mirror.HubKeys{"example.com", "owner"} })
 	f.Register("w1")
 	f.LeaveWorker("w1")
 	marks := map[string]string{
+		"deployer.example.com/app": "x", "owner": "x", // by that option
 		"app.kubernetes.io/instance": "app", "applyset.kubernetes.io/part-of": "applyset-x", "kustomize.toolkit.fluxcd.io/name": "app",
 		"velero.io/restore-name": "x", "scaledjob.keda.sh/name": "x", "objectset.rio.cattle.io/hash": "x",
 	}

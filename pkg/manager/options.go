@@ -66,6 +66,9 @@ func (o *Options) Validate() error {
 			o.Concurrency, o.WorkerConcurrency))
 	}
 	errs = append(errs, o.DefaultPodSecurity.Validate())
+	if err := o.HubKeys.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("keys that stay on the hub: %w", err))
+	}
 	errs = append(errs, o.checkDurations()...)
 	if err := o.HubJobs.Validate(); err != nil {
 		errs = append(errs, err)

@@ -26,6 +26,7 @@ func TestOptionsValidate(t *testing.T) {
 		"never looked at again":    {func(o *Options) { o.Timing.Recheck = 0 }, "recheck"},
 		"moved before it's told":   {func(o *Options) { o.Timing.StuckTimeout = time.Second }, "stuck timeout"},
 		"a negative time-out":      {func(o *Options) { o.Connection.DialTimeout = -time.Second }, "worker dial timeout"},
+		"a key that is none":       {func(o *Options) { o.HubKeys = []string{"no key!"} }, "stay on the hub"},
 		"a hub by its own UID (0)": {func(o *Options) { o.Origin = "" }, ""},
 	}
 	for name, row := range rows {

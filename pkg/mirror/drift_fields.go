@@ -19,9 +19,9 @@ func (d *drift) metadata() {
 	if d.want.Labels == nil {
 		d.want.Labels = map[string]string{}
 	}
-	syncKeys(d.want.Labels, userLabels(d.hub), d.last.Labels)
+	syncKeys(d.want.Labels, d.target.HubKeys.labels(d.hub), d.last.Labels)
 	d.annotate(v1alpha1.AnnotationHubUID, string(d.hub.UID))
-	syncKeys(d.want.Annotations, userAnnotations(d.hub), d.last.Annotations)
+	syncKeys(d.want.Annotations, d.target.HubKeys.Projected(d.hub.Annotations), d.last.Annotations)
 	if d.target.Indexes != nil && indexed(d.hub) && deref(d.mirror.Spec.ManagedBy) == v1alpha1.ManagedByWorker {
 		d.annotate(v1alpha1.AnnotationIndexes, *d.target.Indexes)
 	}

@@ -1,12 +1,14 @@
 package mirror
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -67,8 +69,26 @@ var generatedLabels = []string{
 
 const kueuePrefix = "kueue.x-k8s.io/"
 
-func isProjected(key string) bool {
-	return !isOf(key, ownDomains) && !isOf(key, hubDomains) && !slices.Contains(hubKeys, key)
+// HubKeys are keys of labels and annotations that an admin keeps on the hub, beside those that stay
+// there in any case; or domains, for all their keys, and those of the domains below them.
+type HubKeys []string
+
+// Validate names the first that is neither a key nor a domain.
+func (k HubKeys) Validate() error {
+	for _, key := range k {
+		if problems := content.IsLabelKey(key); len(problems) > 0 {
+			return fmt.Errorf("%q is neither a key of labels nor a domain: %s", key, problems[0])
+		}
+	}
+	return nil
+}
+
+// Projected returns the labels or annotations of a hub object that its copy in a worker has, too.
+func (k HubKeys) Projected(m map[string]string) map[string]string {
+	return filterKeys(m, func(key string) bool {
+		return !isOf(key, ownDomains) && !isOf(key, hubDomains) && !slices.Contains(hubKeys, key) &&
+			!isOf(key, k) && !slices.Contains(k, key)
+	})
 }
 
 // isOf reports whether a key is of one of some domains, or of one below them.
@@ -79,24 +99,15 @@ func isOf(key string, domains []string) bool {
 	})
 }
 
-// ProjectedKeys returns the labels or annotations of a hub object that its copy in a worker has,
-// too.
-func ProjectedKeys(m map[string]string) map[string]string { return filterKeys(m, isProjected) }
-
 func manualSelector(job *batchv1.Job) bool { return ptr.Deref(job.Spec.ManualSelector, false) }
 
-// userLabels returns the labels of the hub Job that its mirror gets.
-func userLabels(hub *batchv1.Job) map[string]string {
-	out := filterKeys(hub.Labels, isProjected)
+// labels returns those of the hub Job that its mirror gets.
+func (k HubKeys) labels(hub *batchv1.Job) map[string]string {
+	out := k.Projected(hub.Labels)
 	if !manualSelector(hub) {
 		dropKeys(out, generatedLabels)
 	}
 	return out
-}
-
-// userAnnotations returns the annotations of the hub Job that its mirror gets.
-func userAnnotations(hub *batchv1.Job) map[string]string {
-	return filterKeys(hub.Annotations, isProjected)
 }
 
 // projectTemplate removes what the hub's API server generated and what is for Kueue on the hub, and

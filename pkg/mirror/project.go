@@ -16,6 +16,7 @@ import (
 type Target struct {
 	Origin        v1alpha1.Origin
 	JobController v1alpha1.JobController // default BuiltIn
+	HubKeys       HubKeys
 	// Minor is the worker's Kubernetes version, 1.Minor. Zero is unknown, and treated as old.
 	Minor int
 	// Indexes is the value of AnnotationIndexes, if the worker runs a part of the Job only; nil: all.
@@ -47,7 +48,7 @@ func Project(hub *batchv1.Job, target Target) *batchv1.Job {
 
 // project returns the mirror without its record, and the record.
 func project(hub *batchv1.Job, target Target) (*batchv1.Job, record) {
-	labels, annotations := userLabels(hub), userAnnotations(hub)
+	labels, annotations := target.HubKeys.labels(hub), target.HubKeys.Projected(hub.Annotations)
 	labels[v1alpha1.LabelOrigin] = string(target.Origin)
 	annotations[v1alpha1.AnnotationHubUID] = string(hub.UID)
 	if target.FreshStart || (workQueue(hub) && progressed(&hub.Status)) {
@@ -74,7 +75,7 @@ func project(hub *batchv1.Job, target Target) (*batchv1.Job, record) {
 	if target.Suspended {
 		m.Spec.Suspend = ptr.To(true)
 	}
-	return m, newRecord(hub, &m.Spec)
+	return m, newRecord(hub, &m.Spec, target.HubKeys)
 }
 
 func projectSpec(hub *batchv1.Job, target Target) batchv1.JobSpec {

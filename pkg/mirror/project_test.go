@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -64,6 +65,33 @@ func TestMarksOfOtherProgramsStayOnTheHub(t *testing.T) {
 		if m := Project(mirrortest.New("job").Label(key, "x").Obj(), aTarget); m.Labels[key] != "x" {
 			t.Errorf("%s isn't copied", key)
 		}
+	}
+}
+
+// An admin keeps further keys and domains on the hub. Mirrors that have them lose them.
+func TestHubKeys(t *testing.T) {
+	target := aTarget
+	target.HubKeys = HubKeys{"example.com", "owner", "other.org/owner"}
+	for key, stays := range map[string]bool{
+		"example.com/x": true, "sub.example.com/x": true, "owner": true, "other.org/owner": true,
+		"other.org/x": false, "notexample.com/x": false, "team": false, "owner/x": true,
+	} {
+		hub := mirrortest.New("job").Label(key, "x").Annotation(key, "x").Obj()
+		m := Project(hub, target)
+		if (m.Labels[key] == "") != stays || (m.Annotations[key] == "") != stays {
+			t.Errorf("%s: labels %v, annotations %v", key, m.Labels, m.Annotations)
+		}
+		before := Project(hub, aTarget)
+		patch, is := Drift(hub, before, target).(Patch)
+		if is != stays || is && applyBytes(t, before, patch.Bytes()).Labels[key] != "" {
+			t.Errorf("%s: a mirror that has it: %v", key, is)
+		}
+	}
+	if err := (HubKeys{"example.com", "a/b", "no key!"}).Validate(); err == nil || !strings.Contains(err.Error(), "no key!") {
+		t.Errorf("invalid: %v", err)
+	}
+	if err := target.HubKeys.Validate(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -32,12 +32,12 @@ type record struct {
 	Generation int64                     `json:"generation,omitempty"`
 }
 
-func newRecord(hub *batchv1.Job, spec *batchv1.JobSpec) record {
+func newRecord(hub *batchv1.Job, spec *batchv1.JobSpec, keys HubKeys) record {
 	template := &spec.Template
 	return record{
 		ManagedBy:   deref(spec.ManagedBy),
-		Labels:      sortedKeys(userLabels(hub)),
-		Annotations: sortedKeys(userAnnotations(hub)),
+		Labels:      sortedKeys(keys.labels(hub)),
+		Annotations: sortedKeys(keys.Projected(hub.Annotations)),
 		Scheduling:  fingerprint(schedulingOf(template)),
 		Resources:   fingerprint(resourcesOf(template)),
 		Generation:  hub.Generation,

@@ -35,6 +35,9 @@
 {{- if ne .Values.dispatch.defaultPodSecurity "baseline" }}
 - --default-pod-security={{ .Values.dispatch.defaultPodSecurity }}
 {{- end }}
+{{- with .Values.dispatch.keepOnHub }}
+- --keep-on-hub={{ join "," . }}
+{{- end }}
 {{- include "jobferry.flags" .Values.config }}
 {{- with .Values.extraArgs }}
 {{ toYaml . }}

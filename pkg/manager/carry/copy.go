@@ -7,23 +7,22 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // newCopy returns a new copy of a source, without an owner.
-func newCopy(source Object, origin v1alpha1.Origin) Object {
+func newCopy(source Object, r Rules) Object {
 	object := New(kindOf(source))
 	object.SetNamespace(source.GetNamespace())
 	object.SetName(source.GetName())
-	stamp(object, source, origin)
+	stamp(object, source, r)
 	setContent(object, source)
 	return object
 }
 
 // updated returns a copy updated from its source. It keeps what others have added.
-func updated(existing, source Object, origin v1alpha1.Origin) Object {
+func updated(existing, source Object, r Rules) Object {
 	object := existing.DeepCopyObject().(Object)
-	stamp(object, source, origin)
+	stamp(object, source, r)
 	setContent(object, source)
 	return object
 }
@@ -40,7 +39,7 @@ func kindOf(object Object) Kind {
 }
 
 // stamp sets the metadata of a copy. It adds labels, and never removes any.
-func stamp(object, source Object, origin v1alpha1.Origin) {
+func stamp(object, source Object, r Rules) {
 	labels, annotations := object.GetLabels(), object.GetAnnotations()
 	if labels == nil {
 		labels = map[string]string{}
@@ -48,10 +47,10 @@ func stamp(object, source Object, origin v1alpha1.Origin) {
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	for key, value := range mirror.ProjectedKeys(source.GetLabels()) {
+	for key, value := range r.HubKeys.Projected(source.GetLabels()) {
 		labels[key] = value
 	}
-	labels[v1alpha1.LabelOrigin] = string(origin)
+	labels[v1alpha1.LabelOrigin] = string(r.Origin)
 	annotations[v1alpha1.AnnotationHubUID] = string(source.GetUID())
 	object.SetLabels(labels)
 	object.SetAnnotations(annotations)

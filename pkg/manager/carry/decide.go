@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // Operation is what the manager does in the worker about one object.
@@ -49,6 +50,8 @@ type Snapshot struct {
 type Rules struct {
 	// Origin is the id of this hub.
 	Origin v1alpha1.Origin
+	// HubKeys are those of labels that stay on the hub.
+	HubKeys mirror.HubKeys
 	// Mirror is the Job in the worker that the object is for.
 	Mirror *batchv1.Job
 	// Registers reports whether a Secret registers a worker.
@@ -153,7 +156,7 @@ func missing(s Snapshot, r Rules) Decision {
 }
 
 func create(s Snapshot, r Rules) Decision {
-	object := newCopy(s.Source, r.Origin)
+	object := newCopy(s.Source, r)
 	addOwner(object, r.Mirror)
 	return Decision{Do: Create, Object: object}
 }
@@ -161,7 +164,7 @@ func create(s Snapshot, r Rules) Decision {
 func await(Snapshot, Rules) Decision { return Decision{Do: Await} }
 
 func isCurrent(s Snapshot, r Rules) bool {
-	return equality.Semantic.DeepEqual(s.Existing, updated(s.Existing, s.Source, r.Origin))
+	return equality.Semantic.DeepEqual(s.Existing, updated(s.Existing, s.Source, r))
 }
 
 func own(s Snapshot, r Rules) Decision {
@@ -172,14 +175,14 @@ func own(s Snapshot, r Rules) Decision {
 }
 
 func recreate(s Snapshot, r Rules) Decision {
-	object := newCopy(s.Source, r.Origin)
+	object := newCopy(s.Source, r)
 	object.SetOwnerReferences(slices.Clone(s.Existing.GetOwnerReferences()))
 	addOwner(object, r.Mirror)
 	return Decision{Do: Recreate, Object: object}
 }
 
 func update(s Snapshot, r Rules) Decision {
-	object := updated(s.Existing, s.Source, r.Origin)
+	object := updated(s.Existing, s.Source, r)
 	addOwner(object, r.Mirror)
 	return Decision{Do: Update, Object: object}
 }

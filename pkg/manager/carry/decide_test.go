@@ -42,7 +42,7 @@ func source(object Object, edits ...edit) Object {
 
 // copied is the copy of a source, which is owned by a mirror.
 func copied(from Object, by *batchv1.Job, edits ...edit) Object {
-	object := newCopy(from, "hub-1")
+	object := newCopy(from, Rules{Origin: "hub-1"})
 	addOwner(object, by)
 	object.SetUID("copy-1")
 	object.SetResourceVersion("7")
@@ -228,7 +228,7 @@ func TestCopy(t *testing.T) {
 	}
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
-			got := newCopy(row.source, "hub-1")
+			got := newCopy(row.source, Rules{Origin: "hub-1"})
 			if !equality.Semantic.DeepEqual(got, row.want) {
 				t.Error(cmp.Diff(row.want, got))
 			}

@@ -21,6 +21,8 @@ type Snapshot struct {
 	Now time.Time
 	// Origin is the id of this hub.
 	Origin v1alpha1.Origin
+	// HubKeys are those of labels and annotations that stay on it.
+	HubKeys mirror.HubKeys
 	// Key is the Job's namespace and name, on the hub and in the workers.
 	Key types.NamespacedName
 	// Job is the hub Job; nil: there is none of that name.
@@ -234,7 +236,7 @@ func (s *Snapshot) SetMirror(w *Worker, found *batchv1.Job) {
 
 // target is what Project and Drift need to know of a worker.
 func (s *Snapshot) target(w *Worker) mirror.Target {
-	target := mirror.Target{Origin: s.Origin, JobController: w.JobController, Minor: w.Minor, Recent: s.Recent}
+	target := mirror.Target{Origin: s.Origin, HubKeys: s.HubKeys, JobController: w.JobController, Minor: w.Minor, Recent: s.Recent}
 	if s.Part != nil {
 		target.Indexes = ptr.To(s.Part.Asked().String())
 	}

@@ -43,6 +43,7 @@ type gatherer struct {
 	carried    func(at copier.Place, mirror types.UID) (copied copier.Copied, current bool)
 	inFlight   func() int
 	origin     v1alpha1.Origin
+	hubKeys    mirror.HubKeys
 	timing     dispatch.Timing
 	passOver   time.Duration
 	line       *line.Line
@@ -51,7 +52,7 @@ type gatherer struct {
 // gather makes the snapshot of the Job of this name. It returns the hub Job, too, if it was read
 // past the cache.
 func (g *gatherer) gather(ctx context.Context, key types.NamespacedName, k known, now time.Time) (*dispatch.Snapshot, *mirror.Whole, error) {
-	s := &dispatch.Snapshot{Now: now, Origin: g.origin, Key: key, Timing: g.timing, WritesInFlight: g.inFlight()}
+	s := &dispatch.Snapshot{Now: now, Origin: g.origin, HubKeys: g.hubKeys, Key: key, Timing: g.timing, WritesInFlight: g.inFlight()}
 	k.seen = map[string]*batchv1.Job{}
 	s.Job = k.hub.latest(g.cachedJob(ctx, key), now)
 	var assigned, from string

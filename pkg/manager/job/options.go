@@ -8,6 +8,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/manager/tracing"
+	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // Options are the settings of the controller of hub Jobs.
@@ -29,6 +30,8 @@ type Options struct {
 	// DefaultPodSecurity is that of namespaces created in workers whose namesakes on the hub have
 	// none. Default baseline.
 	DefaultPodSecurity namespaces.PodSecurity
+	// HubKeys are those of labels and annotations that stay on the hub, beside the usual ones.
+	HubKeys mirror.HubKeys
 	// Kueue says how to work with Kueue on the hub.
 	Kueue kueue.Options
 	// Timing are the delays of decisions.

@@ -72,7 +72,7 @@ func (r *Reconciler) connect(workers workers, queues queues, q queue.Queue) *tri
 	r.line = line.New(lineWorkers{workers, r.keepers}, &lineJobs{Reconciler: r, triggers: t}, r.store.runtimes, r.clock, r.options.Timing.StuckTimeout)
 	r.gatherer = &gatherer{
 		line: r.line,
-		hub:  r.cache, whole: newWholeJobs(r.live), namespaces: r.hubNamespaces, workers: views{workers}, admission: queues.Admission, origin: r.options.Origin,
+		hub:  r.cache, whole: newWholeJobs(r.live), namespaces: r.hubNamespaces, workers: views{workers}, admission: queues.Admission, origin: r.options.Origin, hubKeys: r.options.HubKeys,
 		timing: r.options.Timing, passOver: r.options.PassOver,
 		carried: func(at copier.Place, mirror types.UID) (copier.Copied, bool) {
 			return r.copier.Tracker.Get(at, mirror)
@@ -133,7 +133,7 @@ func (r *Reconciler) setupCarry(mgr ctrl.Manager, t *triggers) error {
 	if err != nil {
 		return err
 	}
-	r.copier = &copier.Copier{Hub: r.live, Origin: r.options.Origin, Registers: r.isRegistration, Tracker: tracker, Watch: watch}
+	r.copier = &copier.Copier{Hub: r.live, Origin: r.options.Origin, HubKeys: r.options.HubKeys, Registers: r.isRegistration, Tracker: tracker, Watch: watch}
 	return mgr.Add(watch)
 }
 

@@ -35,6 +35,8 @@ type Copier struct {
 	Hub client.Reader
 	// Origin is the id of the hub.
 	Origin v1alpha1.Origin
+	// HubKeys are those of labels that stay on the hub.
+	HubKeys mirror.HubKeys
 	// Registers reports whether a Secret registers a worker. Such a Secret is never copied.
 	Registers func(*corev1.Secret) bool
 	// Tracker records what was copied.
@@ -75,7 +77,7 @@ func (e *WorkerError) Unwrap() error { return e.Err }
 func (c *Copier) Carry(ctx context.Context, hub, m *batchv1.Job, kinds []carry.Kind, worker Worker, now time.Time) ([]Write, error) {
 	r := &run{
 		Copier: c, worker: worker.Client(), place: Place{client.ObjectKeyFromObject(hub), worker.Name()},
-		rules: carry.Rules{Origin: c.Origin, Mirror: m, Registers: c.Registers, Finished: finishedIn(worker, m.Namespace)},
+		rules: carry.Rules{Origin: c.Origin, HubKeys: c.HubKeys, Mirror: m, Registers: c.Registers, Finished: finishedIn(worker, m.Namespace)},
 	}
 	r.copied = Copied{Mirror: m.UID, Kinds: kinds, Seen: map[Source]string{}, said: map[Source]remark{}, At: now}
 	all := carry.Select(carry.References(&hub.Spec.Template), kinds)
