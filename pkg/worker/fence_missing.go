@@ -55,6 +55,14 @@ func (f *fencer) observed(origin v1alpha1.Origin) bool {
 	return f.tracker.Observed(origin)
 }
 
+// countMarked counts a Job that is marked. An origin that may be made up has no series of its own.
+func (f *fencer) countMarked(origin v1alpha1.Origin) {
+	if !f.observed(origin) {
+		origin = ""
+	}
+	f.metrics.marked.WithLabelValues(string(origin)).Inc()
+}
+
 // forget drops an origin, if there is still no Lease of it.
 func (f *fencer) forget(origin v1alpha1.Origin) {
 	f.mu.Lock()

@@ -42,7 +42,7 @@ func (s *jobSync) markFenced(ctx context.Context) error {
 	if err := s.client.Patch(ctx, next, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		return fmt.Errorf("mark the Job as fenced: %w", err)
 	}
-	s.fence.metrics.marked.WithLabelValues(string(originOf(next))).Inc()
+	s.fence.countMarked(originOf(next))
 	s.job, s.known.written = next, next
 	return nil
 }

@@ -7,11 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -72,5 +74,45 @@ func TestMadeUpOriginsDelayNoFence(t *testing.T) {
 	}
 	if known := len(f.tracker.Origins()); known > 101 || lists > 40 || closings > 1 {
 		t.Errorf("%d origins known, Jobs listed %d times to find origins, and %d times to stop them", known, lists, closings)
+	}
+}
+
+// The Jobs of origins of which there never was a Lease are counted together.
+func TestMadeUpOriginsShareASeries(t *testing.T) {
+	h := withHubs(newCluster(t, Options{}), 5*time.Minute)
+	f := h.jobs.fence
+	h.renew("hub", 15*time.Minute)
+	f.countMarked("hub")
+	for i := range 100 {
+		f.countMarked(v1alpha1.Origin(fmt.Sprint("made-up-", i)))
+	}
+	if n := countSeries(f.metrics.marked); n != 2 {
+		t.Errorf("%d series", n)
+	}
+	if n := value(t, f.metrics.marked.WithLabelValues("")); n != 100 {
+		t.Errorf("%v Jobs of unknown origins counted", n)
+	}
+}
+
+// countSeries is how many time series a metric has.
+func countSeries(c prometheus.Collector) int {
+	series := make(chan prometheus.Metric, 1000)
+	c.Collect(series)
+	return len(series)
+}
+
+// A tenant makes up controllers of his Jobs: the first ones have a series, the others share one.
+func TestMadeUpControllersShareASeries(t *testing.T) {
+	m := testMetrics(t)
+	h := jobEvents(DefaultOptions(), m)
+	for i := range 3 * maxControllers {
+		job := aJob(func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To(fmt.Sprint("example.com/", i)) })
+		h.Create(t.Context(), event.CreateEvent{Object: job}, &delays{})
+	}
+	if n := countSeries(m.jobsByExternalControllers); n != maxControllers+1 {
+		t.Errorf("%d series", n)
+	}
+	if n := value(t, m.jobsByExternalControllers.WithLabelValues("")); n != 2*maxControllers {
+		t.Errorf("%v Jobs counted without a name", n)
 	}
 }
