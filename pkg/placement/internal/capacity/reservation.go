@@ -88,18 +88,28 @@ func (l *Ledger) giveBack(c *reservation, count int64, near *node) {
 	taken := min(count, c.unheld)
 	c.unheld -= taken
 	count -= taken
-	for ; count > 0; count -= taken {
-		n := c.fullest()
+	for _, n := range c.fullest(count) {
 		taken = min(count, c.held[n])
 		l.hold(c, n, -taken)
+		count -= taken
 	}
 	l.updateQueue(c)
 }
 
-func (c *reservation) fullest() *node {
-	return slices.MaxFunc(slices.Collect(maps.Keys(c.held)), func(a, b *node) int {
-		return cmp.Or(cmp.Compare(c.held[a], c.held[b]), cmp.Compare(b.name, a.name))
-	})
+// fullest are nodes with that many of its slots, those where it holds most in front: mostly one.
+func (c *reservation) fullest(count int64) []*node {
+	if count == 0 {
+		return nil
+	}
+	byHeld := func(a, b *node) int {
+		return cmp.Or(cmp.Compare(c.held[b], c.held[a]), cmp.Compare(a.name, b.name))
+	}
+	nodes := slices.Collect(maps.Keys(c.held))
+	if first := slices.MinFunc(nodes, byHeld); c.held[first] >= count {
+		return []*node{first}
+	}
+	slices.SortFunc(nodes, byHeld)
+	return nodes
 }
 
 // hold takes slots on a node out of unheld; a negative count releases them.
