@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	. "github.com/jobferry/jobferry/pkg/placement/internal/capacity/capacitytest"
 	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
@@ -29,5 +31,27 @@ func TestAReservationOnManyNodesShrinks(t *testing.T) {
 	}
 	if n := s.holds(j); n != 1 {
 		t.Errorf("holds %d slots", n)
+	}
+}
+
+// A worker has very many Pods that wait, each of another shape: each finds its queue at once, and a
+// change there copies nothing.
+func TestManyShapesWait(t *testing.T) {
+	s := newStory(t)
+	const pods = 5000
+	for i := range pods {
+		s.SetPod(NewJob("j").Requests("cpu", fmt.Sprint(i+1)).Pod(fmt.Sprint(i)))
+	}
+	if len(s.queues.byShape) != pods {
+		t.Fatalf("%d queues", len(s.queues.byShape))
+	}
+	if cost := costtest.Of(func() { s.SetNode(NewNode("n").Has("cpu", "0").Obj()) }); cost > pods*4 {
+		t.Errorf("allocates %d bytes for a node", cost)
+	}
+	for i := range pods {
+		s.DeletePod(types.UID(fmt.Sprint(i)))
+	}
+	if len(s.queues.byShape)+s.queues.order.Len() > 0 {
+		t.Errorf("remembers %v", s.queues)
 	}
 }

@@ -25,7 +25,7 @@ type Ledger struct {
 	// groups are the Pods of one Job, by the Job's UID.
 	groups map[types.UID]*group
 	// queues of reservations that don't fit yet, one per shape, the oldest first.
-	queues []*queue
+	queues queues
 	// demands of the queues; nil when they changed since they were computed.
 	demands *Demands
 	// eased: some Pods lack room no more. It frees what an autoscaler may add; grows: there is one.
@@ -56,6 +56,7 @@ func New(onFreed func(change.Change)) *Ledger {
 		jobs:    map[types.NamespacedName]*job{},
 		groups:  map[types.UID]*group{},
 		changed: map[*node]*Node{},
+		queues:  queues{byShape: map[string]*queue{}},
 	}
 }
 
