@@ -39,9 +39,7 @@ func TestAReservationOnManyNodesShrinks(t *testing.T) {
 func TestManyShapesWait(t *testing.T) {
 	s := newStory(t)
 	const pods = 5000
-	for i := range pods {
-		s.SetPod(NewJob("j").Requests("cpu", fmt.Sprint(i+1)).Pod(fmt.Sprint(i)))
-	}
+	s.manyShapes(pods)
 	if len(s.queues.byShape) != pods {
 		t.Fatalf("%d queues", len(s.queues.byShape))
 	}
@@ -53,5 +51,67 @@ func TestManyShapesWait(t *testing.T) {
 	}
 	if len(s.queues.byShape)+s.queues.order.Len() > 0 {
 		t.Errorf("remembers %v", s.queues)
+	}
+}
+
+// manyShapes are Pods that wait, each of another shape.
+func (s *story) manyShapes(count int) {
+	for i := range count {
+		s.SetPod(NewJob("j").Requests("cpu", fmt.Sprint(i+2)).Pod(fmt.Sprint(i)))
+	}
+}
+
+// changes makes changes until nothing is left to the next one, and returns how many.
+func (s *story) changes() (count int) {
+	for ; len(s.moving)+len(s.offering) > 0; count++ {
+		s.Release(nobody)
+	}
+	return count
+}
+
+// A worker's node shrinks on which very many Jobs have slots, each of another shape: one change
+// moves some of them, and the next ones the others.
+func TestANodeOfManyReservationsShrinks(t *testing.T) {
+	s := newStory(t, NewNode("big").Has("cpu", "100k", "pods", "100k"))
+	const jobs, nodes = 1500, 2000
+	for i := range jobs {
+		j := NewJob(fmt.Sprint(i)).Requests("cpu", fmt.Sprintf("%dm", 500+i%500))
+		s.Reserve(j.Key(), shape(j), 1)
+	}
+	s.manyNodes(nodes)
+	s.SetNode(NewNode("big").Has("cpu", "0").Obj())
+	if n := len(s.moving); n != jobs-maxComparisons/nodes {
+		t.Errorf("%d are left to the next change", n)
+	}
+	if n := s.changes(); n != jobs*nodes/maxComparisons {
+		t.Errorf("%d more changes", n)
+	}
+	for _, j := range s.jobs {
+		if n := j.reservation.held.sum(); n != 1 {
+			t.Errorf("%d slots are held for a Job", n)
+		}
+	}
+}
+
+// A Job has slots on all nodes of a worker, in which Pods wait that nearly all have another shape:
+// the change that ends it offers what is free on some of the nodes, and the next ones the others.
+func TestManyNodesAreOffered(t *testing.T) {
+	s := newStory(t)
+	const nodes, shapes = 1000, 2000
+	s.manyNodes(nodes)
+	j := NewJob("all").Requests("cpu", "1")
+	s.Reserve(j.Key(), shape(j), nodes)
+	s.manyShapes(shapes - 1)
+	waits := NewJob("waits").Requests("cpu", "600m")
+	s.Reserve(waits.Key(), shape(waits), nodes)
+	s.Release(j.Key())
+	if n := len(s.offering); n != nodes-maxComparisons/shapes {
+		t.Errorf("%d nodes are left to the next change", n)
+	}
+	if n := s.changes(); n != nodes*shapes/maxComparisons-1 {
+		t.Errorf("%d more changes", n)
+	}
+	if n := s.holds(waits); n != nodes {
+		t.Errorf("%d slots are held", n)
 	}
 }

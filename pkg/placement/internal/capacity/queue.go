@@ -1,6 +1,9 @@
 package capacity
 
-import "container/list"
+import (
+	"container/list"
+	"slices"
+)
 
 // queue has the reservations of one shape that don't hold all they want, the oldest first. Where
 // one of them doesn't fit, none does.
@@ -62,6 +65,28 @@ func (s *queues) remove(c *reservation) {
 	}
 }
 
+// maxComparisons is about how often a change compares a reservation with a node, to move
+// reservations and to offer what is free: a worker may have tens of thousands of shapes, and
+// thousands of nodes.
+const maxComparisons = 1_000_000
+
+// offerAll offers what is free on nodes. Those that are too many wait for the next change.
+func (l *Ledger) offerAll(changed []*node) {
+	for _, n := range changed {
+		if !n.offers {
+			n.offers = true
+			l.offering = append(l.offering, n)
+		}
+	}
+	offered := 0
+	for ; offered < len(l.offering) && l.comparisons > 0; offered++ {
+		n := l.offering[offered]
+		n.offers = false
+		l.offer(n)
+	}
+	l.offering = slices.Delete(l.offering, 0, offered)
+}
+
 // offer gives what is free on a node to the reservations that wait.
 func (l *Ledger) offer(n *node) {
 	if n.object == nil {
@@ -71,6 +96,7 @@ func (l *Ledger) offer(n *node) {
 		for e := q.reservations.Front(); e != nil; {
 			c := e.Value.(*reservation)
 			e = e.Next()
+			l.comparisons--
 			count := min(c.unheld, c.fits(n))
 			if count == 0 && !c.shape.OnePerNode() {
 				break

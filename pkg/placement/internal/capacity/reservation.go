@@ -24,6 +24,8 @@ type reservation struct {
 	queued int64
 	// waits is the place in its queue; nil when it isn't in one.
 	waits *list.Element
+	// moves: it's among those that move to other nodes.
+	moves bool
 }
 
 // slots counts Pods per node.
@@ -142,7 +144,8 @@ func (l *Ledger) allocate(c *reservation) {
 	l.updateQueue(c)
 }
 
-// reallocate takes all reservations off a node and seats them again, there or elsewhere.
+// reallocate takes all reservations off a node and seats them again there. Those that don't fit
+// move.
 func (l *Ledger) reallocate(n *node) {
 	holders := slices.SortedFunc(maps.Keys(n.holders), func(a, b *reservation) int { return cmp.Compare(a.number, b.number) })
 	for _, c := range holders {
@@ -154,8 +157,30 @@ func (l *Ledger) reallocate(n *node) {
 		if n.object != nil {
 			l.hold(c, n, min(c.unheld, c.fits(n)))
 		}
+		switch {
+		case c.unheld == 0:
+			l.updateQueue(c)
+		case !c.moves:
+			c.moves = true
+			l.moving = append(l.moving, c)
+		}
+	}
+}
+
+// move seats reservations on other nodes. Those that are too many wait for the next change.
+func (l *Ledger) move() {
+	moved := 0
+	for _, c := range l.moving {
+		if l.comparisons <= 0 {
+			l.updateQueue(c)
+			continue
+		}
+		moved++
+		c.moves = false
+		l.comparisons -= len(l.sorted)
 		l.allocate(c)
 	}
+	l.moving = slices.Delete(l.moving, 0, moved)
 }
 
 // drop ends a reservation.
