@@ -46,11 +46,12 @@ type fencer struct {
 	elected <-chan struct{}
 	// registry has the fencer's gauges for as long as it runs.
 	registry    prometheus.Registerer
-	enqueueJobs func(context.Context, v1alpha1.Origin)
+	enqueueJobs func(context.Context, sets.Set[v1alpha1.Origin])
 	// origins returns those that have unfinished Jobs.
 	origins func(context.Context) (sets.Set[v1alpha1.Origin], error)
 
 	changed chan struct{} // buffers one: a Lease has changed
+	asked   time.Time     // when followMissing has last called origins
 
 	mu      sync.Mutex // guards what follows; never held during a request
 	tracker *fence.Tracker
@@ -136,7 +137,9 @@ func (f *fencer) sync(ctx context.Context) time.Duration {
 	f.mu.Unlock()
 	for _, origin := range closed {
 		f.log.Info("The hub's Lease has expired: its Jobs are stopped until the hub renews it and confirms them", "origin", origin, "fenceAfter", f.after)
-		f.enqueueJobs(ctx, origin)
+	}
+	if len(closed) > 0 {
+		f.enqueueJobs(ctx, sets.New(closed...))
 	}
 	if wake.IsClosed(f.elected) {
 		f.warnLate()

@@ -12,7 +12,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
-// restoreRetry is the time between two tries to create a Lease.
+// restoreRetry is the time between two tries to create a Lease, and between two lists of all Jobs:
+// any user that may create Jobs can make origins up, without a Lease.
 const restoreRetry = 10 * time.Second
 
 // followMissing forgets the origins that have neither a Lease nor Jobs here, and creates the Leases
@@ -26,6 +27,11 @@ func (f *fencer) followMissing(ctx context.Context) time.Duration {
 	if len(missing) == 0 {
 		return 0
 	}
+	now := f.clock.Now()
+	if wait := f.asked.Add(restoreRetry).Sub(now); wait > 0 {
+		return wait
+	}
+	f.asked = now
 	origins, err := f.origins(ctx)
 	if err != nil {
 		f.log.Error(err, "The Jobs of the hubs without a Lease aren't known")
@@ -47,6 +53,14 @@ func (f *fencer) observed(origin v1alpha1.Origin) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.tracker.Observed(origin)
+}
+
+// countMarked counts a Job that is marked. An origin that may be made up has no series of its own.
+func (f *fencer) countMarked(origin v1alpha1.Origin) {
+	if !f.observed(origin) {
+		origin = ""
+	}
+	f.metrics.marked.WithLabelValues(string(origin)).Inc()
 }
 
 // forget drops an origin, if there is still no Lease of it.

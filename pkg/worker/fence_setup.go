@@ -32,8 +32,8 @@ func addFence(mgr manager.Manager, o Options, q workQueue) (*fencer, error) {
 	f := newFencer(o, api.Leases(v1alpha1.SystemNamespace), clock.RealClock{})
 	f.elected, f.registry, f.metrics = mgr.Elected(), ctrlmetrics.Registry, m
 	f.log = mgr.GetLogger().WithName("fence")
-	f.enqueueJobs = func(ctx context.Context, origin v1alpha1.Origin) {
-		if err := o.enqueueFenced(ctx, mgr.GetClient(), origin, q); err != nil {
+	f.enqueueJobs = func(ctx context.Context, origins sets.Set[v1alpha1.Origin]) {
+		if err := o.enqueueFenced(ctx, mgr.GetClient(), origins, q); err != nil {
 			f.log.Error(err, "Jobs can't be stopped")
 		}
 	}

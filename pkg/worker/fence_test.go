@@ -45,7 +45,9 @@ func withHubs(c *cluster, after time.Duration) *hubs {
 	close(elected)
 	f.elected = elected
 	f.origins = func(ctx context.Context) (sets.Set[v1alpha1.Origin], error) { return fencedOrigins(ctx, c.api) }
-	f.enqueueJobs = func(_ context.Context, origin v1alpha1.Origin) { h.enqueued = append(h.enqueued, origin) }
+	f.enqueueJobs = func(_ context.Context, origins sets.Set[v1alpha1.Origin]) {
+		h.enqueued = append(h.enqueued, sets.List(origins)...)
+	}
 	var err error
 	if f.metrics, err = newFenceMetrics(prometheus.NewRegistry()); err != nil {
 		c.t.Fatal(err)
@@ -292,7 +294,7 @@ func TestEnqueueFenced(t *testing.T) {
 		}))
 	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer q.ShutDown()
-	if err := DefaultOptions().enqueueFenced(t.Context(), c.api, "hub", q); err != nil {
+	if err := DefaultOptions().enqueueFenced(t.Context(), c.api, sets.New[v1alpha1.Origin]("hub"), q); err != nil {
 		t.Fatal(err)
 	}
 	if q.Len() != 1 {

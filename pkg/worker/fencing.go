@@ -42,7 +42,7 @@ func (s *jobSync) markFenced(ctx context.Context) error {
 	if err := s.client.Patch(ctx, next, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		return fmt.Errorf("mark the Job as fenced: %w", err)
 	}
-	s.fence.metrics.marked.WithLabelValues(string(originOf(next))).Inc()
+	s.fence.countMarked(originOf(next))
 	s.job, s.known.written = next, next
 	return nil
 }
@@ -68,15 +68,14 @@ func fencedOrigins(ctx context.Context, jobs client.Reader) (sets.Set[v1alpha1.O
 	return origins, nil
 }
 
-// enqueueFenced enqueues the Jobs of an origin, so that each is marked.
-func (o Options) enqueueFenced(ctx context.Context, jobs client.Reader, origin v1alpha1.Origin, q workQueue) error {
+// enqueueFenced enqueues the Jobs of these origins, so that each is marked.
+func (o Options) enqueueFenced(ctx context.Context, jobs client.Reader, origins sets.Set[v1alpha1.Origin], q workQueue) error {
 	var list batchv1.JobList
-	err := jobs.List(ctx, &list, client.MatchingLabels{v1alpha1.LabelOrigin: string(origin)}, client.UnsafeDisableDeepCopy)
-	if err != nil {
-		return fmt.Errorf("list the Jobs of origin %s: %w", origin, err)
+	if err := jobs.List(ctx, &list, client.HasLabels{v1alpha1.LabelOrigin}, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list the Jobs of all hubs: %w", err)
 	}
 	for i := range list.Items {
-		if job := &list.Items[i]; o.manages(job) && plan.Finished(job) == nil {
+		if job := &list.Items[i]; origins.Has(originOf(job)) && o.manages(job) && plan.Finished(job) == nil {
 			q.Add(requestFor(job))
 		}
 	}

@@ -1,14 +1,22 @@
 package worker
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // A tenant has many Jobs with selectors of as many values as fit into them: neither a Pod of his
@@ -34,5 +42,77 @@ func TestSelectorsOfATenantAreReadOnce(t *testing.T) {
 	}
 	if len(q.added) > 0 {
 		t.Errorf("queued %v", q.added)
+	}
+}
+
+// A tenant makes up very many origins: few become known, all Jobs are listed seldom, and the fence
+// of a hub closes in time.
+func TestMadeUpOriginsDelayNoFence(t *testing.T) {
+	c := newCluster(t, Options{})
+	h := withHubs(c, 5*time.Minute)
+	f := h.jobs.fence
+	origins, lists, closings := sets.New[v1alpha1.Origin]("hub"), 0, 0
+	f.origins = func(context.Context) (sets.Set[v1alpha1.Origin], error) {
+		lists++
+		return origins, nil
+	}
+	enqueue := f.enqueueJobs
+	f.enqueueJobs = func(ctx context.Context, closed sets.Set[v1alpha1.Origin]) {
+		closings++
+		enqueue(ctx, closed)
+	}
+	h.renew("hub", 15*time.Minute)
+	for i := range 1000 {
+		job := aJob(of(fmt.Sprint("made-up-", i)))
+		origins.Insert(originOf(job))
+		f.stops(job)
+		f.sync(t.Context())
+	}
+	h.silence(6 * time.Minute)
+	if !slices.Contains(h.enqueued, "hub") {
+		t.Errorf("enqueued %v", h.enqueued)
+	}
+	if known := len(f.tracker.Origins()); known > 101 || lists > 40 || closings > 1 {
+		t.Errorf("%d origins known, Jobs listed %d times to find origins, and %d times to stop them", known, lists, closings)
+	}
+}
+
+// The Jobs of origins of which there never was a Lease are counted together.
+func TestMadeUpOriginsShareASeries(t *testing.T) {
+	h := withHubs(newCluster(t, Options{}), 5*time.Minute)
+	f := h.jobs.fence
+	h.renew("hub", 15*time.Minute)
+	f.countMarked("hub")
+	for i := range 100 {
+		f.countMarked(v1alpha1.Origin(fmt.Sprint("made-up-", i)))
+	}
+	if n := countSeries(f.metrics.marked); n != 2 {
+		t.Errorf("%d series", n)
+	}
+	if n := value(t, f.metrics.marked.WithLabelValues("")); n != 100 {
+		t.Errorf("%v Jobs of unknown origins counted", n)
+	}
+}
+
+// countSeries is how many time series a metric has.
+func countSeries(c prometheus.Collector) int {
+	series := make(chan prometheus.Metric, 1000)
+	c.Collect(series)
+	return len(series)
+}
+
+// A tenant makes up controllers of his Jobs: the first ones have a series, the others share one.
+func TestMadeUpControllersShareASeries(t *testing.T) {
+	m := testMetrics(t)
+	h := jobEvents(DefaultOptions(), m)
+	for i := range 3 * maxControllers {
+		job := aJob(func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To(fmt.Sprint("example.com/", i)) })
+		h.Create(t.Context(), event.CreateEvent{Object: job}, &delays{})
+	}
+	if n := countSeries(m.jobsByExternalControllers); n != maxControllers+1 {
+		t.Errorf("%d series", n)
+	}
+	if n := value(t, m.jobsByExternalControllers.WithLabelValues("")); n != 2*maxControllers {
+		t.Errorf("%v Jobs counted without a name", n)
 	}
 }

@@ -2,11 +2,13 @@ package worker
 
 import (
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/worker/plan"
@@ -20,7 +22,13 @@ type metrics struct {
 	syncs, finished, pods, byPolicy, tracked    *prometheus.CounterVec
 	indexes, created, jobsByExternalControllers *prometheus.CounterVec
 	behind                                      *prometheus.GaugeVec // not of the built-in
+
+	mu          sync.Mutex
+	controllers sets.Set[string] // those that have a series of jobsByExternalControllers
 }
+
+// maxControllers is how many have a series of their own: a tenant can make up any number.
+const maxControllers = 50
 
 func newMetrics(registry prometheus.Registerer, prefix string) (*metrics, error) {
 	if prefix == noPrefix {
@@ -29,6 +37,7 @@ func newMetrics(registry prometheus.Registerer, prefix string) (*metrics, error)
 	b := metricsBuilder{registry: registry, prefix: prefix}
 	const job = "job_controller_"
 	m := &metrics{
+		controllers: sets.New[string](),
 		syncSeconds: b.histogram(job+"job_sync_duration_seconds", "The time it took to sync a Job, in seconds.",
 			prometheus.ExponentialBuckets(0.004, 2, 15), "completion_mode", "result", "action"),
 		expirySeconds: b.histogram("ttl_after_finished_controller_job_deletion_duration_seconds",
@@ -142,10 +151,24 @@ func endedAndTracked(p *corev1.Pod, finalizer string) bool {
 	return p != nil && plan.Ended(p) && plan.IsTracked(p, finalizer)
 }
 
+// jobOfOthers counts a Job of another controller.
 func (m *metrics) jobOfOthers(controller string) {
 	if controller != "" {
-		m.jobsByExternalControllers.WithLabelValues(controller).Inc()
+		m.jobsByExternalControllers.WithLabelValues(m.seriesOf(controller)).Inc()
 	}
+}
+
+// seriesOf is a controller's name, but empty if many other controllers have had a series before.
+func (m *metrics) seriesOf(controller string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.controllers.Len() < maxControllers {
+		m.controllers.Insert(controller)
+	}
+	if m.controllers.Has(controller) {
+		return controller
+	}
+	return ""
 }
 
 func (m *metrics) jobExpired(late time.Duration) {

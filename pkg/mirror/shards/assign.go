@@ -2,6 +2,7 @@ package shards
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -82,17 +83,29 @@ func (d *division) leavesLittle(w *worker, due, free int) bool {
 	return due > 0 && free-due < w.part() && !d.elastic && d.missing == 0
 }
 
-// allotRest allots what rounding has left.
+// allotRest allots what rounding has left, as if each taker got one completion in turn. As long as
+// Pods have no room, no shard gets more than its part.
 func (d *division) allotRest(takers []*worker, rest int) {
-	for before := 0; rest > 0 && rest != before; {
-		before = rest
+	for rest > 0 {
+		takers = slices.DeleteFunc(takers, func(w *worker) bool { return d.mayGet(w) == 0 })
+		if len(takers) == 0 {
+			return
+		}
+		each := max(rest/len(takers), 1)
 		for _, w := range takers {
-			if rest > 0 && (d.missing == 0 || w.keeps+w.gets < w.part()) {
-				w.gets++
-				rest--
-			}
+			more := min(each, rest, d.mayGet(w))
+			w.gets += more
+			rest -= more
 		}
 	}
+}
+
+// mayGet is how many more completions of the rest a taker may get.
+func (d *division) mayGet(w *worker) int {
+	if d.missing == 0 {
+		return math.MaxInt
+	}
+	return max(w.part()-w.keeps-w.gets, 0)
 }
 
 // whole rounds down, but for the error of what should be a whole number.

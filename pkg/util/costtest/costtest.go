@@ -1,5 +1,5 @@
-// Package costtest finds texts that cost far more than they are long. It counts bytes of memory,
-// and no time, so that the same text costs the same on every machine.
+// Package costtest finds what costs far more than it should. It counts bytes of memory, and no
+// time, so that the same costs the same on every machine.
 package costtest
 
 import (
@@ -17,8 +17,9 @@ func Check(f *testing.F, size, perByte int, read func(text string)) {
 		text := textOf(begin, part, end, size)
 		most := uint64(size) * uint64(perByte) //nolint:gosec // both are positive
 		// What is made once for all texts is there the second time.
-		if costOf(text, read) > most {
-			if cost := costOf(text, read); cost > most {
+		call := func() { read(text) }
+		if Of(call) > most {
+			if cost := Of(call); cost > most {
 				t.Errorf("%d bytes, %.40q, %.40q again and again, %.40q, cost %d KiB of memory, and not %d KiB at most", len(text), begin, part, end, cost>>10, most>>10)
 			}
 		}
@@ -33,13 +34,13 @@ func textOf(begin, part, end string, size int) string {
 	return begin + end
 }
 
-// costOf is what is allocated, and how much a stack grows.
-func costOf(text string, read func(text string)) uint64 {
+// Of is how many bytes a call allocates, and how much a stack grows.
+func Of(call func()) uint64 {
 	cost := make(chan uint64)
 	go func() { // on a stack that hasn't grown before
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		read(text)
+		call()
 		runtime.ReadMemStats(&after)
 		cost <- after.TotalAlloc - before.TotalAlloc + max(after.StackInuse, before.StackInuse) - before.StackInuse
 	}()

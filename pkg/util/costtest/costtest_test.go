@@ -7,7 +7,7 @@ import (
 
 var sink []byte
 
-func TestCostOf(t *testing.T) {
+func TestOf(t *testing.T) {
 	const size = 4 << 10
 	text := textOf("[", "ab", "]", size)
 	if len(text) < size-1 || !strings.HasPrefix(text, "[abab") || !strings.HasSuffix(text, "abab]") {
@@ -30,7 +30,7 @@ func TestCostOf(t *testing.T) {
 		"a copy per byte": {func(text string) { sink = make([]byte, len(text)*len(text)) }, size * size / 2, 4 * size * size},
 		"a deep stack":    {func(text string) { nest(text) }, 64 * size, 4 << 20},
 	} {
-		if cost := costOf(text, c.read); cost < c.least || cost > c.most {
+		if cost := Of(func() { c.read(text) }); cost < c.least || cost > c.most {
 			t.Errorf("%s: %d bytes, want %d to %d", name, cost, c.least, c.most)
 		}
 	}

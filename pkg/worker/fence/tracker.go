@@ -52,15 +52,29 @@ func (t *Tracker) Observe(lease Lease, now time.Time) {
 	r.lease, r.missing = lease, false
 }
 
-// Expect makes an origin known that has Jobs here. If no Lease of it is observed, its fence closes
-// as if the Lease had been renewed now for the last time. It reports whether the origin is new.
+// maxUnobserved is how many origins are known of which no Lease was ever observed: any user that
+// may create Jobs can make them up. A hub has a Lease, and waits for none of them.
+const maxUnobserved = 100
+
+// Expect makes an origin known that has Jobs here, unless too many are known without a Lease. If no
+// Lease of it is observed, its fence closes as if the Lease had been renewed now for the last time.
+// It reports whether the origin is known from now on.
 func (t *Tracker) Expect(origin v1alpha1.Origin, now time.Time) bool {
-	if t.origins[origin] != nil {
+	if t.origins[origin] != nil || t.unobserved() >= maxUnobserved {
 		return false
 	}
 	lease := Lease{Origin: origin, Duration: DefaultDuration}
 	t.origins[origin] = &observation{lease: lease, missing: true, renewed: now}
 	return true
+}
+
+func (t *Tracker) unobserved() (count int) {
+	for _, r := range t.origins {
+		if !r.observed {
+			count++
+		}
+	}
+	return count
 }
 
 // ObserveDeleted records that there is no Lease of an origin any more. Who deletes a Lease doesn't

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 )
 
@@ -61,9 +62,13 @@ func backoffDelay(failures int, o Options) time.Duration {
 	return delay
 }
 
-func latestEnd(pods []*pod) time.Time {
-	latest := slices.MaxFunc(pods, func(a, b *pod) int { return endTime(a.Pod).Compare(endTime(b.Pod)) })
-	return endTime(latest.Pod)
+func latestEnd(pods []*pod) (latest time.Time) {
+	for _, p := range pods {
+		if at := endTime(p.Pod); at.After(latest) {
+			latest = at
+		}
+	}
+	return latest
 }
 
 // endTime is when the Pod ended. The sources are in order of trust: its containers; the moment it
@@ -97,14 +102,16 @@ func containersEnd(p *corev1.Pod) (time.Time, bool) {
 }
 
 // sidecarStatuses are the states of the init containers that keep running.
-func sidecarStatuses(p *corev1.Pod) []corev1.ContainerStatus {
-	var out []corev1.ContainerStatus
-	for _, status := range p.Status.InitContainerStatuses {
-		sidecar := slices.ContainsFunc(p.Spec.InitContainers, func(c corev1.Container) bool {
-			return c.Name == status.Name && ptr.Deref(c.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways
-		})
-		if sidecar {
-			out = append(out, status)
+func sidecarStatuses(p *corev1.Pod) (out []corev1.ContainerStatus) {
+	sidecars := sets.Set[string]{}
+	for i := range p.Spec.InitContainers {
+		if c := &p.Spec.InitContainers[i]; ptr.Deref(c.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways {
+			sidecars.Insert(c.Name)
+		}
+	}
+	for i := range p.Status.InitContainerStatuses {
+		if status := &p.Status.InitContainerStatuses[i]; sidecars.Has(status.Name) {
+			out = append(out, *status)
 		}
 	}
 	return out

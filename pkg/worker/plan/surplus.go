@@ -52,22 +52,44 @@ func (f *facts) misplaced() (misplaced, rest []*pod) {
 
 // byExpendability sorts a copy, the Pods to be deleted first in front.
 func byExpendability(pods []*pod) []*pod {
+	got := make(map[*pod]progress, len(pods))
+	for _, p := range pods {
+		got[p] = progressOf(p)
+	}
 	sorted := slices.Clone(pods)
-	slices.SortStableFunc(sorted, compareExpendability)
+	slices.SortStableFunc(sorted, func(a, b *pod) int { return got[a].compare(got[b]) })
 	return sorted
 }
 
-// compareExpendability prefers to delete Pods that have got less far: without a node, then by
-// phase, not ready, ready for a shorter time, restarted more often (sidecars last), younger. The
-// deletion cost annotation is for ReplicaSets, a Job doesn't look at it.
-func compareExpendability(a, b *pod) int {
+// progress is how far a Pod has got. It's read once for each Pod, which may have thousands of
+// containers.
+type progress struct {
+	bound, ready              bool
+	phase                     int
+	readySince, created       time.Time
+	restarts, sidecarRestarts int32
+}
+
+func progressOf(p *pod) progress {
+	return progress{
+		bound: p.Spec.NodeName != "", ready: p.ready(), phase: phaseRank(p),
+		readySince: readySince(p), created: p.CreationTimestamp.Time,
+		restarts: maxRestarts(p.Status.ContainerStatuses), sidecarRestarts: maxRestarts(sidecarStatuses(p.Pod)),
+	}
+}
+
+// compare prefers to delete Pods that have got less far: without a node, then by phase, not ready,
+// ready for a shorter time, restarted more often (sidecars last), younger. The deletion cost
+// annotation is for ReplicaSets, a Job doesn't look at it.
+func (a progress) compare(b progress) int {
 	return cmp.Or(
-		compareBool(a.Spec.NodeName != "", b.Spec.NodeName != ""),
-		cmp.Compare(phaseRank(a), phaseRank(b)),
-		compareBool(a.ready(), b.ready()),
-		compareNewestFirst(readySince(a), readySince(b)),
-		compareRestarts(a, b),
-		compareNewestFirst(a.CreationTimestamp.Time, b.CreationTimestamp.Time),
+		compareBool(a.bound, b.bound),
+		cmp.Compare(a.phase, b.phase),
+		compareBool(a.ready, b.ready),
+		compareNewestFirst(a.readySince, b.readySince),
+		cmp.Compare(b.restarts, a.restarts),
+		cmp.Compare(b.sidecarRestarts, a.sidecarRestarts),
+		compareNewestFirst(a.created, b.created),
 	)
 }
 
@@ -106,17 +128,10 @@ func compareNewestFirst(a, b time.Time) int {
 	return b.Compare(a)
 }
 
-func compareRestarts(a, b *pod) int {
-	return cmp.Or(
-		cmp.Compare(maxRestarts(b.Status.ContainerStatuses), maxRestarts(a.Status.ContainerStatuses)),
-		cmp.Compare(maxRestarts(sidecarStatuses(b.Pod)), maxRestarts(sidecarStatuses(a.Pod))),
-	)
-}
-
 func maxRestarts(list []corev1.ContainerStatus) int32 {
 	var most int32
-	for _, c := range list {
-		most = max(most, c.RestartCount)
+	for i := range list {
+		most = max(most, list[i].RestartCount)
 	}
 	return most
 }

@@ -30,7 +30,7 @@ func (l *Ledger) Demands(but types.NamespacedName) *Demands {
 
 func (l *Ledger) demandsBut(left *reservation) *Demands {
 	d := &Demands{}
-	for _, q := range l.queues {
+	for q := range l.queues.all {
 		demand := Demand{}
 		for e := q.reservations.Front(); e != nil; e = e.Next() {
 			if c := e.Value.(*reservation); c != left {

@@ -23,7 +23,8 @@
 // Reservations are held on particular nodes, so that each later Job is tried against what is really
 // free. Nodes are kept evenly free, as the scheduler does by default. When a Pod is bound elsewhere
 // than expected, its reservation gives back a slot, and reservations that no longer fit on a node
-// move. One that fits nowhere waits, and gets freed capacity before Jobs that aren't placed yet.
+// move. One that fits nowhere waits, and gets freed capacity before Jobs that aren't placed yet. A
+// change that would compare very many reservations with nodes leaves some to the next one.
 //
 // # Freed capacity
 //

@@ -25,7 +25,13 @@ type Ledger struct {
 	// groups are the Pods of one Job, by the Job's UID.
 	groups map[types.UID]*group
 	// queues of reservations that don't fit yet, one per shape, the oldest first.
-	queues []*queue
+	queues queues
+	// moving are the reservations that no longer fit where they were, and offering the nodes that may
+	// have something for those that wait.
+	moving   []*reservation
+	offering []*node
+	// comparisons of a reservation with a node that the change may still do.
+	comparisons int
 	// demands of the queues; nil when they changed since they were computed.
 	demands *Demands
 	// eased: some Pods lack room no more. It frees what an autoscaler may add; grows: there is one.
@@ -56,6 +62,7 @@ func New(onFreed func(change.Change)) *Ledger {
 		jobs:    map[types.NamespacedName]*job{},
 		groups:  map[types.UID]*group{},
 		changed: map[*node]*Node{},
+		queues:  queues{byShape: map[string]*queue{}},
 	}
 }
 
@@ -154,9 +161,9 @@ func (l *Ledger) settle() (freed change.Kinds) {
 			l.reallocate(n)
 		}
 	}
-	for _, n := range changed {
-		l.offer(n)
-	}
+	l.comparisons = maxComparisons
+	l.move()
+	l.offerAll(changed)
 	for n, before := range l.changed {
 		freed |= n.freedSince(before)
 		l.forgetNode(n)

@@ -315,7 +315,7 @@ func (m *model) checkForgotten(t *rapid.T) {
 	for _, c := range m.reservations() {
 		reservations[c] = true
 	}
-	for _, q := range m.queues {
+	for q := range m.queues.all {
 		if q.reservations.Len() == 0 {
 			t.Fatalf("an empty queue for %s", q.shape)
 		}

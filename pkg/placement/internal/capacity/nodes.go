@@ -25,6 +25,8 @@ type node struct {
 	// held is what reservations take; holders are those, with their slots.
 	held    Resources
 	holders map[*reservation]int64
+	// offers: it's among those that may have something for reservations that wait.
+	offers bool
 	// view is nil when it's out of date.
 	view *Node
 }

@@ -24,6 +24,8 @@ type reservation struct {
 	queued int64
 	// waits is the place in its queue; nil when it isn't in one.
 	waits *list.Element
+	// moves: it's among those that move to other nodes.
+	moves bool
 }
 
 // slots counts Pods per node.
@@ -88,18 +90,28 @@ func (l *Ledger) giveBack(c *reservation, count int64, near *node) {
 	taken := min(count, c.unheld)
 	c.unheld -= taken
 	count -= taken
-	for ; count > 0; count -= taken {
-		n := c.fullest()
+	for _, n := range c.fullest(count) {
 		taken = min(count, c.held[n])
 		l.hold(c, n, -taken)
+		count -= taken
 	}
 	l.updateQueue(c)
 }
 
-func (c *reservation) fullest() *node {
-	return slices.MaxFunc(slices.Collect(maps.Keys(c.held)), func(a, b *node) int {
-		return cmp.Or(cmp.Compare(c.held[a], c.held[b]), cmp.Compare(b.name, a.name))
-	})
+// fullest are nodes with that many of its slots, those where it holds most in front: mostly one.
+func (c *reservation) fullest(count int64) []*node {
+	if count == 0 {
+		return nil
+	}
+	byHeld := func(a, b *node) int {
+		return cmp.Or(cmp.Compare(c.held[b], c.held[a]), cmp.Compare(a.name, b.name))
+	}
+	nodes := slices.Collect(maps.Keys(c.held))
+	if first := slices.MinFunc(nodes, byHeld); c.held[first] >= count {
+		return []*node{first}
+	}
+	slices.SortFunc(nodes, byHeld)
+	return nodes
 }
 
 // hold takes slots on a node out of unheld; a negative count releases them.
@@ -132,7 +144,8 @@ func (l *Ledger) allocate(c *reservation) {
 	l.updateQueue(c)
 }
 
-// reallocate takes all reservations off a node and seats them again, there or elsewhere.
+// reallocate takes all reservations off a node and seats them again there. Those that don't fit
+// move.
 func (l *Ledger) reallocate(n *node) {
 	holders := slices.SortedFunc(maps.Keys(n.holders), func(a, b *reservation) int { return cmp.Compare(a.number, b.number) })
 	for _, c := range holders {
@@ -144,8 +157,30 @@ func (l *Ledger) reallocate(n *node) {
 		if n.object != nil {
 			l.hold(c, n, min(c.unheld, c.fits(n)))
 		}
+		switch {
+		case c.unheld == 0:
+			l.updateQueue(c)
+		case !c.moves:
+			c.moves = true
+			l.moving = append(l.moving, c)
+		}
+	}
+}
+
+// move seats reservations on other nodes. Those that are too many wait for the next change.
+func (l *Ledger) move() {
+	moved := 0
+	for _, c := range l.moving {
+		if l.comparisons <= 0 {
+			l.updateQueue(c)
+			continue
+		}
+		moved++
+		c.moves = false
+		l.comparisons -= len(l.sorted)
 		l.allocate(c)
 	}
+	l.moving = slices.Delete(l.moving, 0, moved)
 }
 
 // drop ends a reservation.

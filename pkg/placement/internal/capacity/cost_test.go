@@ -1,0 +1,117 @@
+package capacity
+
+import (
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	. "github.com/jobferry/jobferry/pkg/placement/internal/capacity/capacitytest"
+	"github.com/jobferry/jobferry/pkg/util/costtest"
+)
+
+// manyNodes have one CPU each.
+func (s *story) manyNodes(count int) {
+	for i := range count {
+		s.SetNode(NewNode(fmt.Sprintf("n%05d", i)).Has("cpu", "1").Obj())
+	}
+}
+
+// holds is how many slots are held for a Job.
+func (s *story) holds(j *JobBuilder) int64 { return s.jobs[j.Key()].reservation.held.sum() }
+
+// A tenant lowers the parallelism of a Job that has a Pod on each of many nodes.
+func TestAReservationOnManyNodesShrinks(t *testing.T) {
+	s := newStory(t)
+	s.manyNodes(2000)
+	j := NewJob("j").Requests("cpu", "1")
+	s.Reserve(j.Key(), shape(j), 2000)
+	if cost := costtest.Of(func() { s.Reserve(j.Key(), shape(j), 1) }); cost > 1<<20 {
+		t.Errorf("allocates %d KiB", cost>>10)
+	}
+	if n := s.holds(j); n != 1 {
+		t.Errorf("holds %d slots", n)
+	}
+}
+
+// A worker has very many Pods that wait, each of another shape: each finds its queue at once, and a
+// change there copies nothing.
+func TestManyShapesWait(t *testing.T) {
+	s := newStory(t)
+	const pods = 5000
+	s.manyShapes(pods)
+	if len(s.queues.byShape) != pods {
+		t.Fatalf("%d queues", len(s.queues.byShape))
+	}
+	if cost := costtest.Of(func() { s.SetNode(NewNode("n").Has("cpu", "0").Obj()) }); cost > pods*4 {
+		t.Errorf("allocates %d bytes for a node", cost)
+	}
+	for i := range pods {
+		s.DeletePod(types.UID(fmt.Sprint(i)))
+	}
+	if len(s.queues.byShape)+s.queues.order.Len() > 0 {
+		t.Errorf("remembers %v", s.queues)
+	}
+}
+
+// manyShapes are Pods that wait, each of another shape.
+func (s *story) manyShapes(count int) {
+	for i := range count {
+		s.SetPod(NewJob("j").Requests("cpu", fmt.Sprint(i+2)).Pod(fmt.Sprint(i)))
+	}
+}
+
+// changes makes changes until nothing is left to the next one, and returns how many.
+func (s *story) changes() (count int) {
+	for ; len(s.moving)+len(s.offering) > 0; count++ {
+		s.Release(nobody)
+	}
+	return count
+}
+
+// A worker's node shrinks on which very many Jobs have slots, each of another shape: one change
+// moves some of them, and the next ones the others.
+func TestANodeOfManyReservationsShrinks(t *testing.T) {
+	s := newStory(t, NewNode("big").Has("cpu", "100k", "pods", "100k"))
+	const jobs, nodes = 1500, 2000
+	for i := range jobs {
+		j := NewJob(fmt.Sprint(i)).Requests("cpu", fmt.Sprintf("%dm", 500+i%500))
+		s.Reserve(j.Key(), shape(j), 1)
+	}
+	s.manyNodes(nodes)
+	s.SetNode(NewNode("big").Has("cpu", "0").Obj())
+	if n := len(s.moving); n != jobs-maxComparisons/nodes {
+		t.Errorf("%d are left to the next change", n)
+	}
+	if n := s.changes(); n != jobs*nodes/maxComparisons {
+		t.Errorf("%d more changes", n)
+	}
+	for _, j := range s.jobs {
+		if n := j.reservation.held.sum(); n != 1 {
+			t.Errorf("%d slots are held for a Job", n)
+		}
+	}
+}
+
+// A Job has slots on all nodes of a worker, in which Pods wait that nearly all have another shape:
+// the change that ends it offers what is free on some of the nodes, and the next ones the others.
+func TestManyNodesAreOffered(t *testing.T) {
+	s := newStory(t)
+	const nodes, shapes = 1000, 2000
+	s.manyNodes(nodes)
+	j := NewJob("all").Requests("cpu", "1")
+	s.Reserve(j.Key(), shape(j), nodes)
+	s.manyShapes(shapes - 1)
+	waits := NewJob("waits").Requests("cpu", "600m")
+	s.Reserve(waits.Key(), shape(waits), nodes)
+	s.Release(j.Key())
+	if n := len(s.offering); n != nodes-maxComparisons/shapes {
+		t.Errorf("%d nodes are left to the next change", n)
+	}
+	if n := s.changes(); n != nodes*shapes/maxComparisons-1 {
+		t.Errorf("%d more changes", n)
+	}
+	if n := s.holds(waits); n != nodes {
+		t.Errorf("%d slots are held", n)
+	}
+}
