@@ -43,8 +43,8 @@ type Job struct {
 	gang int64
 	// changes by admission plugins: many workers have the same LimitRanges and RuntimeClasses.
 	changes *kept[string, changed]
-	// usage of quotas by each Pod.
-	usage func() corev1.ResourceList
+	// quotaRead is what quotas go by in each Pod.
+	quotaRead func() *quotaRead
 }
 
 // NewJob reads a Job as the hub or the worker has it.
@@ -78,7 +78,7 @@ func newJob(pod *corev1.Pod) *Job {
 		antiAffinity: termsOf(pod.Namespace, labels.Set(pod.Labels), capacity.RequiredAntiAffinity(&pod.Spec)),
 		spread:       constraintsOf(pod),
 		changes:      &kept[string, changed]{},
-		usage:        sync.OnceValue(func() corev1.ResourceList { return usageOf(&corev1.Pod{Spec: pod.Spec}) }),
+		quotaRead:    sync.OnceValue(func() *quotaRead { return quotaReadOf(&corev1.Pod{Spec: pod.Spec}) }),
 	}
 	j.insufficient = requestsOf(j.shape.Unit())
 	j.nodeWork = capacity.NodeWorkOf(&pod.Spec)
