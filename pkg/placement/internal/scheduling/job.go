@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
+	"github.com/jobferry/jobferry/pkg/util/digest"
 )
 
 // Job is what the scheduler reads of the Pods of one Job, which are all alike. It's judged in one
@@ -42,7 +43,7 @@ type Job struct {
 	// if they're none.
 	gang int64
 	// changes by admission plugins: many workers have the same LimitRanges and RuntimeClasses.
-	changes *kept[string, changed]
+	changes *kept[digest.Digest, changed]
 	// quotaRead is what quotas go by in each Pod.
 	quotaRead func() *quotaRead
 }
@@ -77,7 +78,7 @@ func newJob(pod *corev1.Pod) *Job {
 		affinity:     termsOf(pod.Namespace, labels.Set(pod.Labels), capacity.RequiredAffinity(&pod.Spec)),
 		antiAffinity: termsOf(pod.Namespace, labels.Set(pod.Labels), capacity.RequiredAntiAffinity(&pod.Spec)),
 		spread:       constraintsOf(pod),
-		changes:      &kept[string, changed]{},
+		changes:      &kept[digest.Digest, changed]{},
 		quotaRead:    sync.OnceValue(func() *quotaRead { return quotaReadOf(&corev1.Pod{Spec: pod.Spec}) }),
 	}
 	j.insufficient = requestsOf(j.shape.Unit())

@@ -97,8 +97,8 @@ func silent(spec *corev1.PodSpec, name corev1.ResourceName) *corev1.Container {
 
 const limitsPrefix = "limits."
 
-// unspecified is a resource that a quota counts, and a container that doesn't say how much of it it
-// takes.
+// unspecified is a resource that a quota counts, and the first container that doesn't say how much
+// it takes.
 func (r *quotaRead) unspecified(q *corev1.ResourceQuota) string {
 	for _, l := range r.lacking {
 		if _, counted := q.Status.Hard[l.of]; counted {
