@@ -43,7 +43,7 @@ func (f *jobFlags) add(set *pflag.FlagSet) {
 	set.DurationVar(&o.SyncBatchPeriod, "sync-batch-period", o.SyncBatchPeriod,
 		"how long to collect events of a Job's Pods before a sync; a tenth of it once all Pods have ended, or a quarter that is ten or more")
 	set.IntVar(&o.MaxUncountedPods, "max-uncounted-pods", o.MaxUncountedPods,
-		"number of uncounted Pods that a Job's status may list at a time")
+		"number of uncounted Pods that a Job's status may list at a time: a hub takes at most 5,000")
 	set.IntVar(&o.MaxPodCreateDeletePerSync, "max-pod-create-delete-per-sync", o.MaxPodCreateDeletePerSync,
 		"number of Pods that one sync of a Job may create or delete")
 	set.StringVar(&o.MetricsPrefix, "metrics-prefix", o.MetricsPrefix, "prefix of the built-in controller's names of metrics; - for none")

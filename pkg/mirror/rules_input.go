@@ -17,11 +17,16 @@ const (
 	maxConditionBytes = 64 << 10
 )
 
+// maxUncounted is ten times as many Pods as Job controllers list at a time.
+const maxUncounted = 5_000
+
 // inputRules are about the mirror's status alone. Sizes come first, so that the rules below work on
 // bounded input.
 var inputRules = []rule{
 	// A worker must not be able to fill the hub's etcd.
 	{"conditions-bounded", conditionsBounded},
+	// To count the distinct UIDs takes memory each time.
+	{"uncounted-bounded", uncountedBounded},
 	// The API server's helpers look at any entry of a type: two would be ambiguous.
 	{"conditions-well-formed", conditionsWellFormed},
 	// A Job can't both succeed and fail.
@@ -56,6 +61,12 @@ func conditionsBounded(r *reflection) string {
 		total += len(c.Type) + len(c.Reason) + len(c.Message)
 	}
 	return unless(total <= maxConditionBytes, fmt.Sprintf("conditions of %d bytes, at most %d are accepted", total, maxConditionBytes))
+}
+
+func uncountedBounded(r *reflection) string {
+	listed := deref(r.mirror.Status.UncountedTerminatedPods)
+	n := len(listed.Succeeded) + len(listed.Failed)
+	return unless(n <= maxUncounted, fmt.Sprintf("%d uncounted Pods, at most %d are accepted", n, maxUncounted))
 }
 
 func conditionsWellFormed(r *reflection) string {

@@ -1,7 +1,9 @@
 package mirror
 
 import (
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +11,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
@@ -38,6 +41,7 @@ var inputRows = []struct {
 	{"conditions-bounded", job(), job().Do(conditions(1, "x", strings.Repeat("m", maxMessageLength+1)))},
 	{"conditions-bounded", job(), job().Do(conditions(3, "x", strings.Repeat("m", maxMessageLength)))},
 	{"conditions-bounded", job(), job().Do(conditions(1, batchv1.JobConditionType(strings.Repeat("t", 1<<20)), ""))},
+	{"uncounted-bounded", job(), job().Started(noon).Do(uncounted(maxUncounted + 1))},
 	{"conditions-well-formed", job(), job().True(batchv1.JobComplete, "a", noon).Condition(batchv1.JobComplete, corev1.ConditionFalse, "b", noon)},
 	{"conditions-well-formed", job(), job().Condition(batchv1.JobFailed, "Maybe", "", noon)},
 	{"outcome-exclusive", job(), job().True(batchv1.JobComplete, "", noon).True(batchv1.JobFailed, "", noon)},
@@ -53,6 +57,16 @@ var inputRows = []struct {
 	{"indexes-within-completions", indexedJob(), indexedJob().CompletedIndexes("3-5")},
 	{"indexes-within-completions", indexedJob(), indexedJob().FailedIndexes("5")},
 	{"indexes-disjoint", indexedJob(), indexedJob().CompletedIndexes("0-3").FailedIndexes("2,4")},
+}
+
+func uncounted(n int) func(*batchv1.Job) {
+	return func(j *batchv1.Job) {
+		listed := &batchv1.UncountedTerminatedPods{Succeeded: []types.UID{"s"}}
+		for i := range n - 1 {
+			listed.Failed = append(listed.Failed, types.UID(strconv.Itoa(i)))
+		}
+		j.Status.UncountedTerminatedPods = listed
+	}
 }
 
 func conditions(n int, t batchv1.JobConditionType, message string) func(*batchv1.Job) {
@@ -163,13 +177,27 @@ func TestEveryRuleHasARow(t *testing.T) {
 	}
 }
 
+// TestUncountedPodsAreCheap: a worker lists very many Pods by short UIDs.
+func TestUncountedPodsAreCheap(t *testing.T) {
+	const most = 1 << 20
+	hub, mirror := job().Obj(), job().Started(noon).Do(uncounted(500_000)).Obj()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	Reflect(hub, mirror, now)
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > most {
+		t.Errorf("%d KiB were allocated, at most %d KiB are allowed", took>>10, most>>10)
+	}
+}
+
 // What's at the edge of a rule, and allowed.
 func TestRulesLetPass(t *testing.T) {
 	for name, row := range map[string]struct{ hub, mirror *mirrortest.Job }{
-		"a clock that's years ahead":            {job(), job().Started(now.AddDate(9000, 0, 0))},
-		"a clock that was never set":            {job(), job().Started(noon).Completed(time.Unix(-1, 0))},
-		"a condition of an unknown type, twice": {job(), job().Started(noon).True("example.com/A", "", noon).True("example.com/A", "", noon)},
-		"pairs of indexes written out":          {indexedJob(), indexedJob().Started(noon).CompletedIndexes("0,1").FailedIndexes("")},
+		"a clock that's years ahead":             {job(), job().Started(now.AddDate(9000, 0, 0))},
+		"a clock that was never set":             {job(), job().Started(noon).Completed(time.Unix(-1, 0))},
+		"a condition of an unknown type, twice":  {job(), job().Started(noon).True("example.com/A", "", noon).True("example.com/A", "", noon)},
+		"as many uncounted Pods as are accepted": {job(), job().Started(noon).Do(uncounted(maxUncounted))},
+		"pairs of indexes written out":           {indexedJob(), indexedJob().Started(noon).CompletedIndexes("0,1").FailedIndexes("")},
 		"elastic, scaled down": {
 			scaledTo(2).Started(noon).Counted(5, 0).CompletedIndexes("0-4"),
 			scaledTo(2).Started(noon).Counted(2, 0).CompletedIndexes("0,1"),

@@ -64,11 +64,18 @@ func (w podChoice) describe() string {
 	return ""
 }
 
+// maxSelectorBytes bounds a mirror's selector, which becomes a part of a URL. Each invalid label
+// value becomes an error of some hundred bytes.
+const maxSelectorBytes = 16 << 10
+
 // selector narrows a Job's selector to the choice.
 func (w podChoice) selector(job *batchv1.Job) (string, error) {
+	if job.Spec.Selector.Size() > maxSelectorBytes {
+		return "", fmt.Errorf("the selector of the mirror of Job %q is larger than %d KiB", job.Name, maxSelectorBytes>>10)
+	}
 	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
-	if err != nil {
-		return "", err
+	if err != nil { // whose text takes quadratic time
+		return "", fmt.Errorf("the mirror of Job %q has an invalid selector", job.Name)
 	}
 	// as text, both would select everything
 	if _, selectable := selector.Requirements(); !selectable || selector.Empty() {

@@ -1,7 +1,10 @@
 package subresources
 
 import (
+	"fmt"
+	"net/http"
 	"net/url"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -80,5 +83,34 @@ func TestWantedSelector(t *testing.T) {
 	bare.Spec.Selector = nil
 	if got, err := w.selector(bare); err == nil {
 		t.Errorf("no selector would select everything: %q", got)
+	}
+}
+
+// TestSelectorsOfAWorkerAreCheap: a worker's API server says that a mirror selects by many values,
+// or by a long key, and all are invalid.
+func TestSelectorsOfAWorkerAreCheap(t *testing.T) {
+	values := func(n int) (all []string) {
+		for i := range n {
+			all = append(all, fmt.Sprintf("-%x", i))
+		}
+		return all
+	}
+	const most = 16 << 20
+	for _, expression := range []metav1.LabelSelectorRequirement{
+		{Key: "a", Operator: metav1.LabelSelectorOpIn, Values: values(2_000)},
+		{Key: "a", Operator: metav1.LabelSelectorOpIn, Values: values(8_000)},
+		{Key: strings.Repeat("a", 1<<20), Operator: metav1.LabelSelectorOpIn, Values: values(100)},
+	} {
+		job := mirrorJob()
+		job.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{expression}}
+		at := &location{link: &link{worker: "w"}, job: job}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err := at.eachChunk(t.Context(), podChoice{}, nil)
+		runtime.ReadMemStats(&after)
+		took := after.TotalAlloc - before.TotalAlloc
+		if took > most || statusOf(err).Code != http.StatusServiceUnavailable {
+			t.Errorf("%d values: %d MiB were allocated, code %d", len(expression.Values), took>>20, statusOf(err).Code)
+		}
 	}
 }

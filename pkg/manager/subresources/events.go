@@ -27,15 +27,9 @@ const (
 	maxUIDBytes = 64
 )
 
-// eventList is a core/v1 EventList. Its warnings say of which workers it lacks events, and why.
-type eventList struct {
-	corev1.EventList `json:",inline"`
-
-	Warnings []string `json:"warnings,omitempty"`
-}
-
 // events responds with the newest events of the mirrors and their Pods, oldest first. Each worker
-// has an equal part of them: none can push out those of another.
+// has an equal part of them: none can push out those of another. The warnings say of which
+// workers it lacks events, and why.
 func (h *handler) events(w *responseWriter, r *http.Request, req *request) error {
 	p, err := h.find.find(r.Context(), req)
 	if err != nil {
@@ -54,12 +48,17 @@ func (h *handler) events(w *responseWriter, r *http.Request, req *request) error
 	if err != nil {
 		return err
 	}
-	list := eventList{Warnings: messages(failed)}
-	list.TypeMeta = metav1.TypeMeta{Kind: "EventList", APIVersion: "v1"}
-	list.Items = newest(all, maxEvents)
-	w.Header().Set(WorkerHeader, p.names())
-	writeJSON(w, http.StatusOK, list)
-	return nil
+	out := list{to: w, kind: "EventList"}
+	if err := out.begin(p, ""); err != nil {
+		return err
+	}
+	all = newest(all, maxEvents)
+	for i := range all {
+		if err := out.add(&all[i]); err != nil {
+			return err
+		}
+	}
+	return out.end(messages(failed))
 }
 
 func (at *location) collectEvents(ctx context.Context) ([]corev1.Event, error) {

@@ -2,7 +2,6 @@ package subresources
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -15,79 +14,32 @@ import (
 	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
 
-// pods responds with the mirrors' Pods as they are in the workers.
+// pods responds with the mirrors' Pods as they are in the workers. Each Pod has its worker in
+// AnnotationCluster.
 func (h *handler) pods(w *responseWriter, r *http.Request, req *request) error {
 	p, err := h.find.find(r.Context(), req)
 	if err != nil {
 		return err
 	}
-	list := podList{to: w, of: p}
+	out := list{to: w, kind: "PodList"}
 	failed, err := p.each(r.Context(), func(ctx context.Context, at *location) error {
-		return at.eachChunk(ctx, podChoice{}, func(chunk *corev1.PodList) error { return list.add(at.worker, chunk) })
+		return at.eachChunk(ctx, podChoice{}, func(chunk *corev1.PodList) error {
+			if err := out.begin(p, chunk.ResourceVersion); err != nil {
+				return err
+			}
+			for i := range chunk.Items {
+				metav1.SetMetaDataAnnotation(&chunk.Items[i].ObjectMeta, v1alpha1.AnnotationCluster, at.worker)
+				if err := out.add(&chunk.Items[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 	})
 	if err != nil {
 		return err
 	}
-	return list.end(messages(failed))
-}
-
-// podList writes a core/v1 PodList piece by piece. Each Pod has its worker in AnnotationCluster.
-type podList struct {
-	to    *responseWriter
-	of    *placed
-	items int
-}
-
-func (l *podList) add(worker string, chunk *corev1.PodList) error {
-	if err := l.begin(chunk.ResourceVersion); err != nil {
-		return err
-	}
-	for i := range chunk.Items {
-		metav1.SetMetaDataAnnotation(&chunk.Items[i].ObjectMeta, v1alpha1.AnnotationCluster, worker)
-		content, err := json.Marshal(&chunk.Items[i])
-		if err != nil {
-			return err
-		}
-		if l.items++; l.items > 1 {
-			content = append([]byte{','}, content...)
-		}
-		if _, err := l.to.Write(content); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// begin writes what comes before the items, once.
-func (l *podList) begin(version string) error {
-	if l.to.code != 0 {
-		return nil
-	}
-	if len(l.of.workers) > 1 {
-		version = "" // each worker has another
-	}
-	metadata, err := json.Marshal(map[string]string{"resourceVersion": version})
-	if err != nil {
-		return err
-	}
-	setHeaders(l.to, "application/json")
-	l.to.Header().Set(WorkerHeader, l.of.names())
-	_, err = fmt.Fprintf(l.to, `{"kind":"PodList","apiVersion":"v1","metadata":%s,"items":[`, metadata)
-	return err
-}
-
-// end writes the end of the list, with the warnings of which workers it lacks Pods.
-func (l *podList) end(warnings []string) error {
-	if len(warnings) == 0 {
-		_, err := l.to.Write([]byte("]}\n"))
-		return err
-	}
-	content, err := json.Marshal(warnings)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(l.to, "],\"warnings\":%s}\n", content)
-	return err
+	return out.end(messages(failed))
 }
 
 // Pods are copied chunk by chunk: the manager doesn't hold all Pods of a large Job in memory.

@@ -56,7 +56,7 @@ func shapeOf(pod *corev1.Pod, unit Resources) *Shape {
 	pod = &corev1.Pod{ObjectMeta: pod.ObjectMeta, Spec: *spec}
 	s := &Shape{
 		unit:        unit,
-		affinity:    nodeaffinity.GetRequiredNodeAffinity(pod),
+		affinity:    requiredOf(&pod.Spec),
 		selective:   len(pod.Spec.NodeSelector) > 0 || requiredTerms(&pod.Spec) != nil,
 		tolerations: pod.Spec.Tolerations,
 		nodeName:    pod.Spec.NodeName,

@@ -18,6 +18,7 @@ const maxWeight = 5_000
 // Weights of what a Pod has, by the time that a comparison takes: that with a value weighs one.
 const (
 	TermWeight   = 16 // a term, a requirement, a toleration
+	numberWeight = 64 // more for Gt and Lt: each node's label is read as a number, or that fails
 	portWeight   = 5
 	volumeWeight = 20
 	claimWeight  = 50
@@ -178,6 +179,9 @@ func weighNodeAffinity(spec *corev1.PodSpec) int {
 		for _, requirements := range [][]corev1.NodeSelectorRequirement{t.MatchExpressions, t.MatchFields} {
 			for k := range requirements {
 				weight += TermWeight + len(requirements[k].Values)
+				if op := requirements[k].Operator; op == corev1.NodeSelectorOpGt || op == corev1.NodeSelectorOpLt {
+					weight += numberWeight
+				}
 			}
 		}
 	}

@@ -17,14 +17,21 @@ type Kind[T metav1.Object] struct {
 	lock sync.Mutex
 	// objects by namespace and name. Those of cluster scope have no namespace.
 	objects map[string]map[string]T
-	// last is what In returned for a namespace; a change of one of its objects removes it.
-	last map[string]map[string]T
+	// last is what was returned for a namespace; a change of one of its objects removes it.
+	last map[string]*returned[T]
 	// known: all objects have been listed, and their changes are watched.
 	known bool
 }
 
+// returned are the objects of a namespace.
+type returned[T any] struct {
+	byName map[string]T
+	// inOrder of the names; nil: nobody has asked for that.
+	inOrder []T
+}
+
 func newKind[T metav1.Object](changed func(namespace string), slim func(T) T) *Kind[T] {
-	return &Kind[T]{changed: changed, slim: slim, objects: map[string]map[string]T{}, last: map[string]map[string]T{}}
+	return &Kind[T]{changed: changed, slim: slim, objects: map[string]map[string]T{}, last: map[string]*returned[T]{}}
 }
 
 // Key is the name by which an object is kept.
@@ -103,15 +110,19 @@ func (k *Kind[T]) In(namespace string) map[string]T {
 	if !k.known {
 		return nil
 	}
-	there, made := k.last[namespace]
-	if !made {
-		there = map[string]T{}
-		maps.Copy(there, k.objects[namespace])
-		if len(there) > 0 {
-			k.last[namespace] = there
+	return k.returned(namespace).byName
+}
+
+func (k *Kind[T]) returned(namespace string) *returned[T] {
+	r := k.last[namespace]
+	if r == nil {
+		r = &returned[T]{byName: map[string]T{}}
+		maps.Copy(r.byName, k.objects[namespace])
+		if len(r.byName) > 0 {
+			k.last[namespace] = r
 		}
 	}
-	return there
+	return r
 }
 
 // all returns what In returns, by namespace. The objects are known.
@@ -152,12 +163,19 @@ func (k *Kind[T]) list() []T {
 	return list
 }
 
-// listIn returns the objects of a namespace in the order of their names.
+// listIn returns the objects of a namespace in the order of their names; nil if they aren't known.
+// The list must not be changed.
 func (k *Kind[T]) listIn(namespace string) []T {
-	there := k.In(namespace)
-	list := make([]T, 0, len(there))
-	for _, name := range slices.Sorted(maps.Keys(there)) {
-		list = append(list, there[name])
+	k.lock.Lock()
+	defer k.lock.Unlock()
+	if !k.known {
+		return nil
 	}
-	return list
+	r := k.returned(namespace)
+	if r.inOrder == nil {
+		for _, name := range slices.Sorted(maps.Keys(r.byName)) {
+			r.inOrder = append(r.inOrder, r.byName[name])
+		}
+	}
+	return r.inOrder
 }

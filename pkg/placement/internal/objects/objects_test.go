@@ -1,7 +1,9 @@
 package objects_test
 
 import (
+	"runtime"
 	"slices"
+	"strconv"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -51,6 +53,24 @@ func TestAdmissionHasTheRulesOfItsNamespace(t *testing.T) {
 	expect("forgotten")
 	if keys := s.Quotas.Keys(); len(keys) > 0 {
 		t.Errorf("forgotten, but there: %v", keys)
+	}
+}
+
+// TestManyQuotasAreListedOnce: a worker has very many quotas in a namespace, and they don't change
+// while Jobs are judged.
+func TestManyQuotasAreListedOnce(t *testing.T) {
+	s := objects.New(func(change.Change) {})
+	s.Quotas.Know(true)
+	for i := range 10_000 {
+		s.Quotas.Set(quota("a", strconv.Itoa(i)))
+	}
+	s.Admission("a")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	s.Admission("a")
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > 4<<10 {
+		t.Errorf("%d KiB are allocated", took>>10)
 	}
 }
 

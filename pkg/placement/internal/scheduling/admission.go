@@ -11,6 +11,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 
 	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
+	"github.com/jobferry/jobferry/pkg/util/digest"
 )
 
 // Admission is what the worker's API server reads when it admits a Pod. What is nil isn't known,
@@ -64,12 +65,13 @@ type changed struct {
 
 // changedBy is the Job as LimitRanger and RuntimeClass leave it, or why they refuse it.
 func (j *Job) changedBy(a *Admission, b *budget) (*Job, *Reason) {
-	key := a.changing(j.spec)
-	if key == "" {
+	limits := a.limits(b)
+	text := a.changing(j.spec, b)
+	if len(text) == 0 {
 		return j, nil
 	}
-	c := j.changes.get(key, func() changed {
-		b.spend(a.limitWork(j.spec), containersField)
+	c := j.changes.get(digest.Of(string(text)), func() changed {
+		b.spend(limitWork*limits*(len(j.spec.InitContainers)+len(j.spec.Containers)), containersField)
 		return j.change(a)
 	})
 	return c.Job, c.refused
@@ -77,16 +79,17 @@ func (j *Job) changedBy(a *Admission, b *budget) (*Job, *Reason) {
 
 const containersField = "spec.template.spec.containers"
 
-// limitWork is that of the plugin LimitRanger: each container may get each default.
-func (a *Admission) limitWork(spec *corev1.PodSpec) int {
-	limits := 0
+// limits are how many amounts LimitRanges have. Each container may get, or is compared with, each.
+func (a *Admission) limits(b *budget) (limits int) {
 	for _, r := range a.LimitRanges {
 		for i := range r.Spec.Limits {
 			l := &r.Spec.Limits[i]
-			limits += 1 + len(l.Default) + len(l.DefaultRequest) + len(l.Min) + len(l.Max) + len(l.MaxLimitRequestRatio)
+			amounts := 1 + len(l.Default) + len(l.DefaultRequest) + len(l.Min) + len(l.Max) + len(l.MaxLimitRequestRatio)
+			b.spend(limitWork*amounts, containersField)
+			limits += amounts
 		}
 	}
-	return limitWork * limits * (len(spec.InitContainers) + len(spec.Containers))
+	return limits
 }
 
 func (j *Job) change(a *Admission) changed {
@@ -99,28 +102,38 @@ func (j *Job) change(a *Admission) changed {
 	return changed{j.with(spec), nil}
 }
 
-// changing is what may change a Pod, as one text.
-func (a *Admission) changing(spec *corev1.PodSpec) string {
-	var text []byte
+// changing is what may change a Pod, as one text. The work for LimitRanges is spent.
+func (a *Admission) changing(spec *corev1.PodSpec, b *budget) (text []byte) {
+	add := func(object interface{ Marshal() ([]byte, error) }) {
+		packed, err := object.Marshal()
+		if err != nil { // it never fails
+			packed = []byte(err.Error())
+		}
+		b.spend(len(packed)/keyBytes, containersField)
+		text = append(binary.AppendUvarint(text, uint64(len(packed))), packed...)
+	}
 	for _, r := range a.LimitRanges {
-		text = appendObject(text, &r.Spec)
+		add(&r.Spec)
 	}
 	if spec.RuntimeClassName != nil && a.RuntimeClasses != nil {
 		text = append(text, "class"...)
 		if class := a.RuntimeClasses[*spec.RuntimeClassName]; class != nil {
-			text = appendObject(text, &nodev1.RuntimeClass{Overhead: class.Overhead, Scheduling: class.Scheduling})
+			b.spend(classWork(class), runtimeClassField)
+			add(&nodev1.RuntimeClass{Overhead: class.Overhead, Scheduling: class.Scheduling})
 		}
 	}
-	return string(text)
+	return text
 }
 
-// appendObject appends an object, with its length.
-func appendObject(text []byte, object interface{ Marshal() ([]byte, error) }) []byte {
-	packed, err := object.Marshal()
-	if err != nil { // it never fails
-		packed = []byte(err.Error())
+// classWork is that to read a RuntimeClass.
+func classWork(class *nodev1.RuntimeClass) (work int) {
+	if class.Overhead != nil {
+		work += limitWork * len(class.Overhead.PodFixed)
 	}
-	return append(binary.AppendUvarint(text, uint64(len(packed))), packed...)
+	if class.Scheduling != nil {
+		work += capacity.TermWeight * (len(class.Scheduling.NodeSelector) + len(class.Scheduling.Tolerations))
+	}
+	return work
 }
 
 func (a *Admission) priority(spec *corev1.PodSpec) *Reason {
@@ -133,16 +146,17 @@ func (a *Admission) priority(spec *corev1.PodSpec) *Reason {
 	}
 }
 
+const runtimeClassField = "spec.template.spec.runtimeClassName"
+
 // runtimeClass adds the class's overhead, node selector and tolerations to a Pod.
 func (a *Admission) runtimeClass(spec *corev1.PodSpec) *Reason {
-	const field = "spec.template.spec.runtimeClassName"
 	if spec.RuntimeClassName == nil || a.RuntimeClasses == nil {
 		return nil
 	}
 	name := *spec.RuntimeClassName
 	class := a.RuntimeClasses[name]
 	if class == nil {
-		return &Reason{"RuntimeClass", fmt.Sprintf("RuntimeClass %q not found", name), field}
+		return &Reason{"RuntimeClass", fmt.Sprintf("RuntimeClass %q not found", name), runtimeClassField}
 	}
 	if class.Overhead != nil {
 		spec.Overhead = class.Overhead.PodFixed
@@ -156,7 +170,7 @@ func (a *Admission) runtimeClass(spec *corev1.PodSpec) *Reason {
 	}
 	for key, value := range class.Scheduling.NodeSelector {
 		if own, has := selector[key]; has && own != value {
-			return &Reason{"RuntimeClass", "conflict: runtimeClass.scheduling.nodeSelector[" + key + "]", field}
+			return &Reason{"RuntimeClass", "conflict: runtimeClass.scheduling.nodeSelector[" + key + "]", runtimeClassField}
 		}
 		selector[key] = value
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
+	"github.com/jobferry/jobferry/pkg/util/digest"
 )
 
 // Job is what the scheduler reads of the Pods of one Job, which are all alike. It's judged in one
@@ -42,9 +43,9 @@ type Job struct {
 	// if they're none.
 	gang int64
 	// changes by admission plugins: many workers have the same LimitRanges and RuntimeClasses.
-	changes *kept[string, changed]
-	// usage of quotas by each Pod.
-	usage func() corev1.ResourceList
+	changes *kept[digest.Digest, changed]
+	// quotaRead is what quotas go by in each Pod.
+	quotaRead func() *quotaRead
 }
 
 // NewJob reads a Job as the hub or the worker has it.
@@ -77,8 +78,8 @@ func newJob(pod *corev1.Pod) *Job {
 		affinity:     termsOf(pod.Namespace, labels.Set(pod.Labels), capacity.RequiredAffinity(&pod.Spec)),
 		antiAffinity: termsOf(pod.Namespace, labels.Set(pod.Labels), capacity.RequiredAntiAffinity(&pod.Spec)),
 		spread:       constraintsOf(pod),
-		changes:      &kept[string, changed]{},
-		usage:        sync.OnceValue(func() corev1.ResourceList { return usageOf(&corev1.Pod{Spec: pod.Spec}) }),
+		changes:      &kept[digest.Digest, changed]{},
+		quotaRead:    sync.OnceValue(func() *quotaRead { return quotaReadOf(&corev1.Pod{Spec: pod.Spec}) }),
 	}
 	j.insufficient = requestsOf(j.shape.Unit())
 	j.nodeWork = capacity.NodeWorkOf(&pod.Spec)

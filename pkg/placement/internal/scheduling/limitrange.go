@@ -2,7 +2,7 @@ package scheduling
 
 import (
 	"fmt"
-	"maps"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
@@ -16,8 +16,8 @@ func (a *Admission) limitRanger(spec *corev1.PodSpec) *Reason {
 		for i := range limitRange.Spec.Limits {
 			if item := &limitRange.Spec.Limits[i]; item.Type == corev1.LimitTypeContainer {
 				each(func(c *corev1.Container) {
-					c.Resources.Limits = filled(c.Resources.Limits, item.Default)
-					c.Resources.Requests = filled(c.Resources.Requests, item.DefaultRequest)
+					fill(&c.Resources.Limits, item.Default)
+					fill(&c.Resources.Requests, item.DefaultRequest)
 				})
 			}
 		}
@@ -25,9 +25,13 @@ func (a *Admission) limitRanger(spec *corev1.PodSpec) *Reason {
 	if message := aboveLimit(each); message != "" {
 		return &Reason{"LimitRanger", message, "spec.template.spec.containers[].resources"}
 	}
+	ofPod := sync.OnceValues(func() (requests, limits corev1.ResourceList) {
+		pod := &corev1.Pod{Spec: *spec}
+		return resource.PodRequests(pod, resource.PodResourcesOptions{}), resource.PodLimits(pod, resource.PodResourcesOptions{})
+	})
 	for _, limitRange := range a.LimitRanges {
 		for i := range limitRange.Spec.Limits {
-			if message := outOfRange(&limitRange.Spec.Limits[i], spec, each); message != "" {
+			if message := outOfRange(&limitRange.Spec.Limits[i], each, ofPod); message != "" {
 				return &Reason{"LimitRanger", message, "spec.template.spec.containers[].resources"}
 			}
 		}
@@ -49,7 +53,7 @@ func containersOf(spec *corev1.PodSpec) func(visit func(*corev1.Container)) {
 
 // fillRequests makes requests of limits, as the API server does before it admits a Pod.
 func fillRequests(spec *corev1.PodSpec) {
-	containersOf(spec)(func(c *corev1.Container) { c.Resources.Requests = filled(c.Resources.Requests, c.Resources.Limits) })
+	containersOf(spec)(func(c *corev1.Container) { fill(&c.Resources.Requests, c.Resources.Limits) })
 }
 
 // aboveLimit finds a request that is above the limit that was filled in.
@@ -64,29 +68,29 @@ func aboveLimit(each func(func(*corev1.Container))) (message string) {
 	return message
 }
 
-// filled adds what a list lacks.
-func filled(list, from corev1.ResourceList) corev1.ResourceList {
-	if len(from) == 0 {
-		return list
+// fill adds what a list lacks.
+func fill(list *corev1.ResourceList, from corev1.ResourceList) {
+	if *list == nil && len(from) > 0 {
+		*list = make(corev1.ResourceList, len(from))
 	}
-	all := maps.Clone(from)
-	maps.Copy(all, list)
-	return all
-}
-
-func outOfRange(item *corev1.LimitRangeItem, spec *corev1.PodSpec, each func(func(*corev1.Container))) string {
-	message := ""
-	judge := func(requests, limits corev1.ResourceList) {
-		if message == "" {
-			message = violation(item, requests, limits)
+	for name, amount := range from {
+		if _, has := (*list)[name]; !has {
+			(*list)[name] = amount
 		}
 	}
+}
+
+func outOfRange(item *corev1.LimitRangeItem, each func(func(*corev1.Container)), ofPod func() (requests, limits corev1.ResourceList)) (message string) {
 	switch item.Type {
 	case corev1.LimitTypeContainer:
-		each(func(c *corev1.Container) { judge(c.Resources.Requests, c.Resources.Limits) })
+		each(func(c *corev1.Container) {
+			if message == "" {
+				message = violation(item, c.Resources.Requests, c.Resources.Limits)
+			}
+		})
 	case corev1.LimitTypePod:
-		pod := &corev1.Pod{Spec: *spec}
-		judge(resource.PodRequests(pod, resource.PodResourcesOptions{}), resource.PodLimits(pod, resource.PodResourcesOptions{}))
+		requests, limits := ofPod()
+		message = violation(item, requests, limits)
 	}
 	return message
 }

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/component-helpers/resource"
 
 	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 )
@@ -39,22 +38,23 @@ func (a *admitted) quota(s *Snapshot) {
 	if len(s.Admission.Quotas) == 0 {
 		return
 	}
-	pod, usage, made := &corev1.Pod{Spec: *a.spec}, a.usage(), s.claimed(a.Job)
+	reads, made := a.quotaRead(), s.claimed(a.Job)
 	for _, q := range s.Admission.Quotas {
-		if !scoped(q, pod) {
+		a.work.spend(limitWork*(1+len(q.Status.Hard)), containersField)
+		if !reads.scoped(q, a.work) {
 			continue
 		}
 		claims := made
 		if hasScopes(q) {
 			claims = nil // it counts Pods only
 		}
-		if missing := unspecified(q, a.spec); missing != "" {
+		if missing := reads.unspecified(q); missing != "" {
 			a.refused = &Reason{quotaPlugin, fmt.Sprintf("failed quota: %s: must specify %s", q.Name, missing), requestsField}
 			return
 		}
-		a.shares = slices.Grow(a.shares, len(q.Status.Hard))
+		a.shares = slices.Grow(a.shares, min(len(q.Status.Hard), len(reads.usage)+len(claims)))
 		for name, hard := range q.Status.Hard {
-			each, counted := usage[name]
+			each, counted := reads.usage[name]
 			field := requestsField
 			if more, has := claims[name]; has {
 				each = each.DeepCopy()
@@ -144,150 +144,6 @@ func requestOf(name corev1.ResourceName) corev1.ResourceName {
 	return corev1.ResourceName(strings.TrimPrefix(strings.TrimPrefix(string(name), "requests."), "count/"))
 }
 
-// usageOf is what one Pod takes of quotas, by the names that quotas have for it.
-func usageOf(pod *corev1.Pod) corev1.ResourceList {
-	usage := corev1.ResourceList{corev1.ResourcePods: one, "count/pods": one}
-	for name, amount := range resource.PodRequests(pod, resource.PodResourcesOptions{}) {
-		switch name {
-		case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage:
-			usage[name] = amount
-		}
-		usage[corev1.DefaultResourceRequestsPrefix+name] = amount
-		if strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) {
-			usage[name] = amount
-		}
-	}
-	for name, amount := range resource.PodLimits(pod, resource.PodResourcesOptions{}) {
-		usage[limitsPrefix+name] = amount
-	}
-	return usage
-}
-
-var one = apiresource.MustParse("1")
-
-// unspecified is a resource that a quota counts and of which some container doesn't say how much it
-// takes. A Pod that says it for all of its containers together is free to.
-func unspecified(q *corev1.ResourceQuota, spec *corev1.PodSpec) string {
-	if spec.Resources != nil && len(spec.Resources.Requests)+len(spec.Resources.Limits) > 0 {
-		return ""
-	}
-	first, container := corev1.ResourceName(""), ""
-	for name := range q.Status.Hard {
-		if computed(name) && (first == "" || name < first) {
-			if c := lacking(spec, name); c != nil {
-				first, container = name, c.Name
-			}
-		}
-	}
-	if first == "" {
-		return ""
-	}
-	return fmt.Sprintf("%s for: %s", first, container)
-}
-
-// lacking is a container that doesn't say how much it takes of a quota's resource; nil: all do.
-func lacking(spec *corev1.PodSpec, name corev1.ResourceName) *corev1.Container {
-	limited, limits := strings.CutPrefix(string(name), limitsPrefix)
-	requested := strings.TrimPrefix(string(name), corev1.DefaultResourceRequestsPrefix)
-	for _, containers := range [...][]corev1.Container{spec.Containers, spec.InitContainers} {
-		for i := range containers {
-			list, of := containers[i].Resources.Requests, requested
-			if limits {
-				list, of = containers[i].Resources.Limits, limited
-			}
-			if _, has := list[corev1.ResourceName(of)]; !has {
-				return &containers[i]
-			}
-		}
-	}
-	return nil
-}
-
-const limitsPrefix = "limits."
-
-// computed reports whether each container must say how much it takes of a resource.
-func computed(name corev1.ResourceName) bool {
-	switch name {
-	case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceRequestsCPU, corev1.ResourceRequestsMemory,
-		corev1.ResourceLimitsCPU, corev1.ResourceLimitsMemory:
-		return true
-	default:
-		return false
-	}
-}
-
 func hasScopes(q *corev1.ResourceQuota) bool {
 	return len(q.Spec.Scopes) > 0 || q.Spec.ScopeSelector != nil
-}
-
-// scoped reports whether a quota counts a Pod.
-func scoped(q *corev1.ResourceQuota, pod *corev1.Pod) bool {
-	requirements := []corev1.ScopedResourceSelectorRequirement{}
-	if q.Spec.ScopeSelector != nil {
-		requirements = append(requirements, q.Spec.ScopeSelector.MatchExpressions...)
-	}
-	for _, scope := range q.Spec.Scopes {
-		requirements = append(requirements, corev1.ScopedResourceSelectorRequirement{ScopeName: scope, Operator: corev1.ScopeSelectorOpExists})
-	}
-	for i := range requirements {
-		if !inScope(&requirements[i], pod) {
-			return false
-		}
-	}
-	return true
-}
-
-func inScope(r *corev1.ScopedResourceSelectorRequirement, pod *corev1.Pod) bool {
-	switch r.ScopeName {
-	case corev1.ResourceQuotaScopeTerminating:
-		return pod.Spec.ActiveDeadlineSeconds != nil
-	case corev1.ResourceQuotaScopeNotTerminating:
-		return pod.Spec.ActiveDeadlineSeconds == nil
-	case corev1.ResourceQuotaScopeBestEffort:
-		return bestEffort(pod)
-	case corev1.ResourceQuotaScopeNotBestEffort:
-		return !bestEffort(pod)
-	case corev1.ResourceQuotaScopeCrossNamespacePodAffinity:
-		return crossesNamespaces(pod)
-	case corev1.ResourceQuotaScopePriorityClass:
-		return ofClass(r, pod.Spec.PriorityClassName)
-	default:
-		return false
-	}
-}
-
-func ofClass(r *corev1.ScopedResourceSelectorRequirement, class string) bool {
-	switch r.Operator {
-	case corev1.ScopeSelectorOpExists:
-		return class != ""
-	case corev1.ScopeSelectorOpDoesNotExist:
-		return class == ""
-	case corev1.ScopeSelectorOpIn:
-		return slices.Contains(r.Values, class)
-	default:
-		return !slices.Contains(r.Values, class)
-	}
-}
-
-func bestEffort(pod *corev1.Pod) bool {
-	for _, list := range []corev1.ResourceList{
-		resource.PodRequests(pod, resource.PodResourcesOptions{ExcludeOverhead: true}),
-		resource.PodLimits(pod, resource.PodResourcesOptions{ExcludeOverhead: true}),
-	} {
-		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
-			if amount := list[name]; !amount.IsZero() {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-func crossesNamespaces(pod *corev1.Pod) bool {
-	for _, t := range slices.Concat(capacity.RequiredAffinity(&pod.Spec), capacity.RequiredAntiAffinity(&pod.Spec)) {
-		if len(t.Namespaces) > 0 || t.NamespaceSelector != nil {
-			return true
-		}
-	}
-	return false
 }

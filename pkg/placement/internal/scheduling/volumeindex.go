@@ -5,8 +5,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/component-helpers/storage/volume"
+
+	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 )
 
 // volumeIndex has the volumes that can still be bound to a claim, so that few are looked at for one
@@ -85,14 +86,11 @@ func labelOf(pv *corev1.PersistentVolume) (key string, values []string, all bool
 	for _, e := range term.MatchExpressions {
 		if e.Operator == corev1.NodeSelectorOpIn && len(e.Values) <= maxLabelValues {
 			simple := len(term.MatchExpressions) == 1 && len(term.MatchFields) == 0
-			return e.Key, e.Values, simple && !slices.ContainsFunc(e.Values, invalidValue)
+			return e.Key, e.Values, simple && !slices.ContainsFunc(e.Values, capacity.IsInvalidValue)
 		}
 	}
 	return "", nil, false
 }
-
-// invalidValue makes a term match nothing, whatever its other values are.
-func invalidValue(value string) bool { return len(validation.IsValidLabelValue(value)) > 0 }
 
 // of are those of a claim's class; nil: there are none.
 func (i *volumeIndex) of(claim *corev1.PersistentVolumeClaim) *freeVolumes {

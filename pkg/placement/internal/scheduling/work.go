@@ -16,7 +16,8 @@ const (
 	labelBytes = 16 // of Pods' labels, for one unit
 	volumeWork = 32 // to compare a volume, or an amount of storage, with a node
 	checkWork  = 4  // to ask one constraint about a place
-	limitWork  = 64 // to fill in, or compare, one resource of a container
+	limitWork  = 64 // to fill in, or compare, one resource of a container, or of a quota
+	keyBytes   = 4  // of a worker's objects in a key, for one unit
 	// lookEvery is the work between two looks at the clock.
 	lookEvery = 200_000
 )

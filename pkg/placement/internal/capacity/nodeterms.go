@@ -1,0 +1,62 @@
+package capacity
+
+import (
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+)
+
+// requiredOf is by what a Pod's node selector and required node affinity select nodes. A term that
+// can't be parsed selects none, and is left out: it would cost errors, with their texts, for each
+// node.
+func requiredOf(spec *corev1.PodSpec) nodeaffinity.RequiredNodeAffinity {
+	required := requiredTerms(spec)
+	if required == nil {
+		return nodeaffinity.NewRequiredNodeAffinity(spec.NodeSelector, nil)
+	}
+	terms := slices.DeleteFunc(slices.Clone(required.NodeSelectorTerms), isInvalid)
+	return nodeaffinity.NewRequiredNodeAffinity(spec.NodeSelector, &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms},
+	}})
+}
+
+// isInvalid reports whether a term can't be parsed, by its first fault.
+func isInvalid(t corev1.NodeSelectorTerm) bool {
+	return slices.ContainsFunc(t.MatchExpressions, isInvalidExpression) || slices.ContainsFunc(t.MatchFields, isInvalidField)
+}
+
+func isInvalidExpression(r corev1.NodeSelectorRequirement) bool {
+	switch r.Operator {
+	case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:
+		if len(r.Values) == 0 {
+			return true
+		}
+	case corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist:
+		if len(r.Values) > 0 {
+			return true
+		}
+	case corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt:
+		if len(r.Values) != 1 || !isInteger(r.Values[0]) {
+			return true
+		}
+	default:
+		return true
+	}
+	return len(validation.IsQualifiedName(r.Key)) > 0 || slices.ContainsFunc(r.Values, IsInvalidValue)
+}
+
+func isInteger(text string) bool {
+	_, err := strconv.ParseInt(text, 10, 64)
+	return err == nil
+}
+
+// IsInvalidValue reports whether no label can have a value. It makes a term select nothing,
+// whatever its other values are.
+func IsInvalidValue(value string) bool { return len(validation.IsValidLabelValue(value)) > 0 }
+
+func isInvalidField(r corev1.NodeSelectorRequirement) bool {
+	return r.Operator != corev1.NodeSelectorOpIn && r.Operator != corev1.NodeSelectorOpNotIn || len(r.Values) != 1
+}
