@@ -102,20 +102,26 @@ func (t *triggers) MirrorChanged(worker string, key types.NamespacedName) {
 // WorkerChanged implements clusters.Listener.
 func (t *triggers) WorkerChanged(worker string) {
 	t.startup.workerChanged()
+	if _, registered := t.workers.get(worker); registered {
+		t.flapping.changed(worker, func() { t.lookAtWorker(worker) })
+		return
+	}
+	t.lookAtWorker(worker)
+	t.forgetWorker(worker)
+	t.flapping.forget(worker)
+}
+
+// lookAtWorker has all Jobs looked at that a worker's change may concern.
+func (t *triggers) lookAtWorker(worker string) {
 	t.line.WorkerChanged(worker)
 	t.Enqueue(t.store.mirroredIn(worker)...)
 	if w, ok := t.workers.get(worker); ok {
 		for _, m := range w.Mirrors() {
 			t.Enqueue(m.Key)
 		}
-	} else {
-		t.forgetWorker(worker)
-		t.flapping.forget(worker)
 	}
 	t.Enqueue(t.store.on(worker)...)
-	if !t.flapping.changed(worker) {
-		t.EnqueueUnplaced()
-	}
+	t.EnqueueUnplaced()
 }
 
 // CapacityFreed implements clusters.Listener.

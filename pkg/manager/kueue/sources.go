@@ -7,6 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -31,7 +32,7 @@ func (r *workloadReconciler) sources(hub cache.Cache) []source.Source {
 		source.Func(func(_ context.Context, q queue) error { r.queue.Store(&q); return nil }),
 		source.Kind(r.objects, &kueue.Workload{}, r.workloadEvents()),
 		source.Kind(hub, &batchv1.Job{}, handler.TypedEnqueueRequestsFromMapFunc(r.workloadRequests), placementChanged),
-		source.Kind(hub, &v1alpha1.WorkerCluster{}, enqueueAll[*v1alpha1.WorkerCluster](r.all), conditionsChanged),
+		source.Kind(hub, &v1alpha1.WorkerCluster{}, enqueueAll[*v1alpha1.WorkerCluster](r.all), reasonsChanged),
 		source.Kind(r.objects, &kueue.AdmissionCheck{}, enqueueAll[*kueue.AdmissionCheck](r.allAndJobs), generationChanged[*kueue.AdmissionCheck]{}),
 		source.Kind(r.objects, &kueue.MultiKueueConfig{}, enqueueAll[*kueue.MultiKueueConfig](r.allAndJobs), generationChanged[*kueue.MultiKueueConfig]{}),
 	}
@@ -169,6 +170,16 @@ var placementChanged = predicate.TypedFuncs[*batchv1.Job]{
 var conditionsChanged = predicate.TypedFuncs[*v1alpha1.WorkerCluster]{
 	UpdateFunc: func(e event.TypedUpdateEvent[*v1alpha1.WorkerCluster]) bool {
 		return !reflect.DeepEqual(e.ObjectOld.Status.Conditions, e.ObjectNew.Status.Conditions)
+	},
+}
+
+// reasonsChanged also drops the changes of what a worker's conditions say in words, which its API
+// server chooses: there may be very many Workloads.
+var reasonsChanged = predicate.TypedFuncs[*v1alpha1.WorkerCluster]{
+	UpdateFunc: func(e event.TypedUpdateEvent[*v1alpha1.WorkerCluster]) bool {
+		return !slices.EqualFunc(e.ObjectOld.Status.Conditions, e.ObjectNew.Status.Conditions, func(a, b metav1.Condition) bool {
+			return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason
+		})
 	},
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
@@ -47,8 +48,11 @@ func (l *Line) Divide(ctx context.Context, of Reserver, d *Division, q Question)
 		followers[c.Name] = shards.Follows(job, c.JobController)
 		admitted[c.Name] = min(l.order.Admits(&w.Job, c.Name, l.clock.Now()), math.MaxInt32)
 	}
-	decision, rooms := w.roomsIn(candidates, job, admitted, !w.large)
-	if w.large || decision.TooMuch {
+	decision, rooms := placement.Decision{TooMuch: true}, map[string]int64{}
+	if !w.large {
+		decision, rooms = w.roomsIn(candidates, job, admitted, true)
+	}
+	if decision.TooMuch {
 		if w.large = true; !l.hasTurnLocked(w.Key) {
 			l.joinLocked(w, placement.Decision{})
 			return placement.Decision{}, d.Present, false
@@ -85,8 +89,9 @@ func (w *entry) roomsIn(
 ) (placement.Decision, map[string]int64) {
 	request := w.request
 	request.Lightly = lightly
+	deadline := time.Now().Add(2 * judgingTimeout) // of the decision, and of the rooms
 	decision, all, rooms := place(request, candidates), placement.NewJob(job), map[string]int64{}
-	if lightly {
+	if all.Expired = func() bool { return time.Now().After(deadline) }; lightly {
 		all.Lightly()
 	}
 	for i := range candidates {

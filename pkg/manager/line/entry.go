@@ -146,6 +146,7 @@ func (l *Line) Withdraw(key types.NamespacedName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.withdrawLocked(key, nil)
+	l.giveUpTurnLocked(key)
 }
 
 // withdrawLocked keeps the reservation if the Job joins again.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	. "github.com/jobferry/jobferry/pkg/placement/internal/capacity/capacitytest"
@@ -90,6 +91,23 @@ func TestANodeOfManyReservationsShrinks(t *testing.T) {
 		if n := j.reservation.held.sum(); n != 1 {
 			t.Errorf("%d slots are held for a Job", n)
 		}
+	}
+}
+
+// Pods that want one of many nodes count for more: to compare a node with them takes as much
+// longer.
+func TestManyTermsCountAsManyComparisons(t *testing.T) {
+	work := func(count int) int {
+		terms := make([]corev1.NodeSelectorTerm, count)
+		for i := range terms {
+			terms[i].MatchExpressions = []corev1.NodeSelectorRequirement{{Key: "k", Operator: corev1.NodeSelectorOpIn, Values: []string{fmt.Sprint(i)}}}
+		}
+		return ShapeOf(&corev1.PodTemplateSpec{Spec: corev1.PodSpec{Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms},
+		}}}}).work
+	}
+	if few, many := work(1), work(100); many < 50*few {
+		t.Errorf("100 terms count as %d comparisons, one as %d", many, few)
 	}
 }
 

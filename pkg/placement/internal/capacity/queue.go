@@ -65,9 +65,9 @@ func (s *queues) remove(c *reservation) {
 	}
 }
 
-// maxComparisons is about how often a change compares a reservation with a node, to move
-// reservations and to offer what is free: a worker may have tens of thousands of shapes, and
-// thousands of nodes.
+// maxComparisons is about how often a change compares a reservation of a plain shape with a node,
+// to move reservations and to offer what is free: a worker may have tens of thousands of shapes,
+// and thousands of nodes.
 const maxComparisons = 1_000_000
 
 // offerAll offers what is free on nodes. Those that are too many wait for the next change.
@@ -96,7 +96,7 @@ func (l *Ledger) offer(n *node) {
 		for e := q.reservations.Front(); e != nil; {
 			c := e.Value.(*reservation)
 			e = e.Next()
-			l.comparisons--
+			l.comparisons -= c.shape.work
 			count := min(c.unheld, c.fits(n))
 			if count == 0 && !c.shape.OnePerNode() {
 				break

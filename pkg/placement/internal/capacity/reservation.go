@@ -177,7 +177,7 @@ func (l *Ledger) move() {
 		}
 		moved++
 		c.moves = false
-		l.comparisons -= len(l.sorted)
+		l.comparisons -= len(l.sorted) * c.shape.work
 		l.allocate(c)
 	}
 	l.moving = slices.Delete(l.moving, 0, moved)

@@ -25,6 +25,8 @@ type Shape struct {
 	// os is what the kubelet refuses a Pod by. The scheduler doesn't look at it.
 	os         corev1.OSName
 	onePerNode bool
+	// work is what it takes to compare a node with it, in comparisons of a plain one.
+	work int
 	// key is equal for Pods that fit on the same nodes.
 	key string
 }
@@ -61,6 +63,7 @@ func shapeOf(pod *corev1.Pod, unit Resources) *Shape {
 		tolerations: pod.Spec.Tolerations,
 		nodeName:    pod.Spec.NodeName,
 		onePerNode:  excludesItself(pod),
+		work:        1 + NodeWorkOf(&pod.Spec).once/TermWeight,
 	}
 	if pod.Spec.OS != nil {
 		s.os = pod.Spec.OS.Name
