@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	placesFor = flag.Duration("places", 15*time.Second, "how long TestCostlyInputs has Jobs placed, without and with costly inputs")
+	placesFor = flag.Duration("places", 15*time.Second, "how long TestCostlyInputs has Jobs placed with costly inputs, and, for two minutes at most, without")
 	maxTimes  = flag.Float64("times", 0, "how many times the p99 of the time until a Job is placed may be with costly inputs; 0: it's logged alone")
 )
 
@@ -44,14 +44,14 @@ func TestCostlyInputs(t *testing.T) {
 	s := newSpender(t, f, true)
 	s.makeWorker()
 	stop := s.spends()
-	peace := placements(f, "peace", manager)
+	peace := placements(f, "peace", manager, min(*placesFor, 2*time.Minute))
 	stop()
 	s.leave()
 
 	s = newSpender(t, f, false)
 	s.register()
 	stop = s.spends()
-	costly := placements(f, "costly", manager)
+	costly := placements(f, "costly", manager, *placesFor)
 	stop()
 	s.leave()
 	f.Unregister(hostile)
@@ -75,12 +75,12 @@ type placed struct {
 }
 
 // placements submits Jobs, four each second, and waits until the last one is placed.
-func placements(f *ferrytest.Ferry, prefix string, manager *ferrytest.Process) (p placed) {
+func placements(f *ferrytest.Ferry, prefix string, manager *ferrytest.Process, lasts time.Duration) (p placed) {
 	w := watchPlacements(f)
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
 	var names []string
-	for end := time.Now().Add(*placesFor); time.Now().Before(end); <-tick.C {
+	for end := time.Now().Add(lasts); time.Now().Before(end); <-tick.C {
 		name := fmt.Sprintf("%s-%d", prefix, len(names))
 		w.submits(name)
 		f.Submit(name, rigtest.RunFor(time.Second))

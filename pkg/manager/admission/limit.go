@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"sync"
@@ -14,7 +15,8 @@ const (
 	// have 7 MiB: no certificate says that a client is the hub's API server. One address has a
 	// quarter.
 	maxReviews = 16
-	// reviewTimeout bounds how long a review may take to come in. The API server waits for 10 s.
+	// reviewTimeout bounds how long a review may wait for its place, and may take to come in. The API
+	// server waits for 10 s.
 	reviewTimeout = 5 * time.Second
 )
 
@@ -43,9 +45,12 @@ func (l *limiter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	host, _, _ := net.SplitHostPort(r.RemoteAddr) // one is as good as another
 	own := l.open(host)
 	defer l.close(host)
+	ctx, cancel := context.WithTimeout(r.Context(), reviewTimeout)
+	defer cancel()
 	for _, places := range []*semaphore.Weighted{own, l.all} {
-		if places.Acquire(r.Context(), 1) != nil {
-			return // the client has gone
+		if places.Acquire(ctx, 1) != nil {
+			http.Error(w, "too many reviews at the same time", http.StatusTooManyRequests)
+			return
 		}
 		defer places.Release(1)
 	}

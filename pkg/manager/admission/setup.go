@@ -2,11 +2,16 @@ package admission
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
+	"path/filepath"
 
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/jobferry/jobferry/pkg/util/serve"
 )
 
 // The manager writes the caBundle of the configuration. The rights for registrations include the
@@ -15,36 +20,44 @@ import (
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=jobferry-dispatch,verbs=list;watch;patch
 
 // Setup adds the webhook to the manager, if it's enabled. Every replica serves it, and /readyz
-// includes it.
+// includes its certificate.
 func Setup(mgr ctrl.Manager, options Options) error {
 	if !options.Enabled {
 		return nil
 	}
-	host, port, err := options.address()
-	if err != nil {
-		return err
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if err := options.certify(mgr, config); err != nil {
+		return fmt.Errorf("admission webhook: %w", err)
 	}
-	serve := webhook.Options{Host: host, Port: port, CertDir: options.CertDir}
-	if options.CertDir == "" {
-		rotator, err := options.rotator()
-		if err != nil {
-			return fmt.Errorf("admission webhook: %w", err)
-		}
-		if err := rotator.SetupWithManager(mgr); err != nil {
-			return fmt.Errorf("admission webhook: %w", err)
-		}
-		serve.TLSOpts = append(serve.TLSOpts, rotator.Configure)
-	}
-	server := webhook.NewServer(serve)
-	server.Register(path, limited(&admission.Webhook{Handler: admission.HandlerFunc(
+	hooks := webhook.NewServer(webhook.Options{}) // for its metrics: it isn't started
+	hooks.Register(path, limited(&admission.Webhook{Handler: admission.HandlerFunc(
 		func(_ context.Context, request admission.Request) admission.Response {
 			return review(&request.AdmissionRequest)
 		})}))
-	if err := mgr.Add(server); err != nil {
-		return fmt.Errorf("admission webhook: %w", err)
+	server, err := serve.New("admission webhook", options.BindAddress, hooks.WebhookMux(), config)
+	if err != nil {
+		return err
 	}
-	if err := mgr.AddReadyzCheck("admission-webhook", server.StartedChecker()); err != nil {
-		return fmt.Errorf("admission webhook: %w", err)
+	return mgr.Add(server)
+}
+
+// certify sets which certificate the server shows.
+func (o *Options) certify(mgr ctrl.Manager, config *tls.Config) error {
+	if o.CertDir != "" {
+		watcher, err := certwatcher.New(filepath.Join(o.CertDir, "tls.crt"), filepath.Join(o.CertDir, "tls.key"))
+		if err != nil {
+			return err
+		}
+		config.GetCertificate = watcher.GetCertificate
+		return mgr.Add(watcher)
 	}
-	return nil
+	rotator, err := o.rotator()
+	if err != nil {
+		return err
+	}
+	rotator.Configure(config)
+	if err := mgr.AddReadyzCheck("admission-webhook", rotator.Ready); err != nil {
+		return err
+	}
+	return rotator.SetupWithManager(mgr)
 }

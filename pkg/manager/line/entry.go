@@ -104,7 +104,7 @@ func (l *Line) isTurnLocked(w *entry) bool {
 	if l.order.Get(w.Key) != nil {
 		others--
 	}
-	return w.Exempt || len(l.unjudged) == 0 && (others == 0 || !l.freed.is())
+	return w.Exempt || len(l.unjudged) == 0 && (others == 0 || !l.freed.isPending())
 }
 
 func (l *Line) admits(w *entry) func(string) int64 {

@@ -99,7 +99,7 @@ func (l *Line) Reservations() map[string]*waiting.Reservation {
 }
 
 // IsAtRest reports whether all Jobs that wait were looked at since the last change.
-func (l *Line) IsAtRest() bool { return !l.freed.is() }
+func (l *Line) IsAtRest() bool { return !l.freed.isPending() }
 
 // Candidates are all workers as a Job sees them whose question isn't counted, until the context
 // ends.

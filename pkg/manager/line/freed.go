@@ -91,9 +91,9 @@ func (f *freed) done() {
 	}
 }
 
-// is reports whether Jobs that wait are still to be looked at: something was freed for them, or one
-// that has come is to have a reservation.
-func (f *freed) is() bool {
+// isPending reports whether Jobs that wait are still to be looked at: something was freed for them,
+// or one that has come is to have a reservation.
+func (f *freed) isPending() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.scheduled || len(f.since)+len(f.round) > 0

@@ -25,7 +25,7 @@ func TestRoomComesAtTheEndOfARound(t *testing.T) {
 		t.Errorf("%d looks, the last at %v", looks, workers)
 	}
 	f.done()
-	if f.is() || clock.HasWaiters() {
+	if f.isPending() || clock.HasWaiters() {
 		t.Error("there is no rest")
 	}
 }

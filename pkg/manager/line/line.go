@@ -53,10 +53,11 @@ type Line struct {
 	// inVain counts the Jobs by namespace that were judged in vain since all were looked at, those
 	// that take much work several times.
 	inVain map[string]int
-	// began is freed.count when that began. The namespaces that weren't through then are behind, and
-	// go on from the count with which they began: nobody else waits for them to be judged anew.
-	began  uint64
-	behind map[string]uint64
+	// roundBegan is freed.count at the begin of the round. behind are the namespaces of which the last
+	// round has left Jobs to this one, each with the count at which it began to be looked at: nobody
+	// else waits until these Jobs are judged.
+	roundBegan uint64
+	behind     map[string]uint64
 }
 
 // New returns a line without any Job.

@@ -52,7 +52,7 @@ func (l *Line) GoBack(ctx context.Context, q Question, isTime bool) (placement.D
 			}
 		}
 		return decision, AwaitsRoom
-	case !isTime || len(l.unjudged) > 0 || l.freed.is():
+	case !isTime || len(l.unjudged) > 0 || l.freed.isPending():
 		return decision, Stays
 	default:
 		l.takeLocked(v, w.request.Job, w.out)

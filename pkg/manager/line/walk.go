@@ -24,7 +24,7 @@ func (l *Line) walk() {
 	}
 	changed, events := l.freed.take()
 	if len(l.inVain) == 0 {
-		l.began = events
+		l.roundBegan = events
 	}
 	usual := map[string]map[string]waiting.Usual{} // by namespace
 	for job := range l.order.Jobs() {
@@ -131,7 +131,7 @@ func (l *Line) beganFor(namespace string) uint64 {
 	if began, behind := l.behind[namespace]; behind {
 		return began
 	}
-	return l.began
+	return l.roundBegan
 }
 
 // HadTurn implements waiting.Workers.

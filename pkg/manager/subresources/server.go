@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+
+	"github.com/jobferry/jobferry/pkg/util/serve"
 )
 
 // Limits of the HTTP server.
@@ -71,7 +73,7 @@ func (s *server) Start(ctx context.Context) error {
 
 	web := s.web()
 	ended := make(chan error, 1)
-	go func() { ended <- web.ServeTLS(newConnections(listener), "", "") }()
+	go func() { ended <- web.ServeTLS(serve.Limit(listener), "", "") }()
 	s.log.Info("serving", "address", listener.Addr().String())
 	select {
 	case err := <-ended:
@@ -92,7 +94,7 @@ func (s *server) listen(ctx context.Context) (net.Listener, error) {
 func (s *server) web() *http.Server {
 	return &http.Server{
 		Handler:           s.counted(s.handler),
-		ConnContext:       withConnection,
+		ConnContext:       serve.WithConn,
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
@@ -117,6 +119,15 @@ func (s *server) counted(next http.Handler) http.Handler {
 		s.meet(r)
 		next.ServeHTTP(w, r)
 	})
+}
+
+// meet looks whether a request is of a client that is no stranger: of the hub's API server, or
+// another replica. TLS has proved by now whose certificate it is. What is open by them is bounded
+// by limiter.
+func (s *server) meet(r *http.Request) {
+	if c := serve.ConnOf(r.Context()); c != nil && c.IsStranger() && s.knows != nil && s.knows(r) {
+		c.Met()
+	}
 }
 
 // shutDown ends the streams at once, and other requests after ShutdownTimeout.

@@ -21,9 +21,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
@@ -62,13 +60,13 @@ func (f *Flags) Manager(scheme *runtime.Scheme, newCache cache.NewCacheFunc, cac
 		return nil, fmt.Errorf("%s %s: %w", f.Cluster, config.Host, err)
 	}
 	lock.LockConfig.EventRecorder = mgr.GetEventRecorderFor(lock.Identity()) //nolint:staticcheck // leader election knows no other
-	return mgr, errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping))
+	return f.serve(mgr)
 }
 
 func (f *Flags) managerOptions() ctrl.Options {
-	options := ctrl.Options{
-		Metrics:                       metricsserver.Options{BindAddress: f.metricsAddress, SecureServing: f.metricsSecure},
-		HealthProbeBindAddress:        f.healthAddress,
+	return ctrl.Options{
+		Metrics:                       metricsserver.Options{BindAddress: off}, // see serve
+		HealthProbeBindAddress:        off,
 		PprofBindAddress:              f.profileAddress,
 		LeaderElection:                f.leaderElect,
 		LeaderElectionID:              f.Name,
@@ -78,10 +76,6 @@ func (f *Flags) managerOptions() ctrl.Options {
 		RetryPeriod:                   &f.retryPeriod,
 		GracefulShutdownTimeout:       &f.shutdownTimeout,
 	}
-	if f.metricsSecure {
-		options.Metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
-	}
-	return options
 }
 
 var logLevels = []string{"error", "info", "debug"}

@@ -1,37 +1,38 @@
-package subresources
+package serve
 
 import (
 	"context"
 	"crypto/tls"
 	"net"
-	"net/http"
 	"slices"
 	"sync"
 )
 
-// maxStrangers bounds the connections of strangers: of clients that haven't proved by a request to
-// be the hub's API server or another replica. They are those that are being made, probes, and
-// whoever reaches the port.
-const maxStrangers = 100
+// MaxStrangers bounds the connections of strangers to a port: of clients that haven't proved by a
+// request who they are. They are those that are being made, probes, and whoever reaches the port.
+const MaxStrangers = 100
 
 // connections is a listener. Of too many strangers, it closes the oldest connection of the address
-// that has most of them, so that one client's flood hinders no other. The hub's API server has as
-// many connections as it wants: what is open by them is bounded by limiter.
+// that has most of them, so that one client's flood hinders no other. Who is no stranger has as
+// many connections as he wants.
 type connections struct {
 	net.Listener
 
 	mu    sync.Mutex
 	count int
 	// strangers have the connections of each address, the oldest first.
-	strangers map[string][]*peerConn
+	strangers map[string][]*Conn
 }
+
+// Limit makes a listener that bounds the connections of strangers.
+func Limit(of net.Listener) net.Listener { return newConnections(of) }
 
 func newConnections(of net.Listener) *connections {
-	return &connections{Listener: of, strangers: map[string][]*peerConn{}}
+	return &connections{Listener: of, strangers: map[string][]*Conn{}}
 }
 
-// peerConn is a stranger's until it's met.
-type peerConn struct {
+// Conn is a stranger's until it's Met.
+type Conn struct {
 	net.Conn
 	in      *connections
 	address string
@@ -43,7 +44,7 @@ func (l *connections) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &peerConn{Conn: accepted, in: l, address: accepted.RemoteAddr().String()}
+	c := &Conn{Conn: accepted, in: l, address: accepted.RemoteAddr().String()}
 	if host, _, err := net.SplitHostPort(c.address); err == nil {
 		c.address = host
 	}
@@ -54,11 +55,11 @@ func (l *connections) Accept() (net.Conn, error) {
 }
 
 // admit returns the connection that is to be closed for it; nil: none is.
-func (l *connections) admit(c *peerConn) *peerConn {
+func (l *connections) admit(c *Conn) *Conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.strangers[c.address] = append(l.strangers[c.address], c)
-	if l.count++; l.count <= maxStrangers {
+	if l.count++; l.count <= MaxStrangers {
 		return nil
 	}
 	most := c.address
@@ -73,7 +74,7 @@ func (l *connections) admit(c *peerConn) *peerConn {
 }
 
 // remove makes that a connection doesn't count any more.
-func (l *connections) remove(c *peerConn) {
+func (l *connections) remove(c *Conn) {
 	at := slices.Index(l.strangers[c.address], c)
 	if at < 0 {
 		return
@@ -86,19 +87,20 @@ func (l *connections) remove(c *peerConn) {
 }
 
 // Close implements net.Conn.
-func (c *peerConn) Close() error {
-	c.met()
+func (c *Conn) Close() error {
+	c.Met()
 	return c.Conn.Close()
 }
 
-// met is called when the client isn't a stranger any more.
-func (c *peerConn) met() {
+// Met is called when the client isn't a stranger any more.
+func (c *Conn) Met() {
 	c.in.mu.Lock()
 	defer c.in.mu.Unlock()
 	c.in.remove(c)
 }
 
-func (c *peerConn) isStranger() bool {
+// IsStranger reports whether it counts as a stranger's.
+func (c *Conn) IsStranger() bool {
 	c.in.mu.Lock()
 	defer c.in.mu.Unlock()
 	return slices.Contains(c.in.strangers[c.address], c)
@@ -106,19 +108,16 @@ func (c *peerConn) isStranger() bool {
 
 type connectionKey struct{}
 
-// withConnection is for http.Server.ConnContext.
-func withConnection(ctx context.Context, of net.Conn) context.Context {
+// WithConn is for http.Server.ConnContext.
+func WithConn(ctx context.Context, of net.Conn) context.Context {
 	if encrypted, is := of.(*tls.Conn); is {
 		of = encrypted.NetConn()
 	}
 	return context.WithValue(ctx, connectionKey{}, of)
 }
 
-// meet looks whether a request is of a client that is no stranger. TLS has proved by now whose
-// certificate it is.
-func (s *server) meet(r *http.Request) {
-	c, is := r.Context().Value(connectionKey{}).(*peerConn)
-	if is && c.isStranger() && s.knows != nil && s.knows(r) {
-		c.met()
-	}
+// ConnOf is the connection that a request came by; nil: it came by no listener of Limit.
+func ConnOf(ctx context.Context) *Conn {
+	c, _ := ctx.Value(connectionKey{}).(*Conn)
+	return c
 }

@@ -1,0 +1,53 @@
+// Package serve has the HTTP servers of ports that anybody in the network reaches: health, metrics,
+// webhooks. What a client may take there is bounded: connections, headers, and what is read of a
+// request before its handler reads it. controller-runtime's servers have no such bounds.
+package serve
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
+// Bounds of a server.
+const (
+	readHeaderTimeout = 10 * time.Second
+	idleTimeout       = 2 * time.Minute
+	shutdownTimeout   = 5 * time.Second
+	maxHeaderBytes    = 64 << 10
+	// What a client may send before a handler reads it, with HTTP/2.
+	maxAhead      = 256 << 10
+	maxAheadOfOne = 64 << 10
+	// maxStreams of a connection: an API server has one for all its requests to a webhook.
+	maxStreams = 250
+)
+
+// New makes a server that listens on an address. With a TLS configuration it serves HTTPS, with
+// HTTP/2.
+func New(name, address string, handler http.Handler, config *tls.Config) (*manager.Server, error) {
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	server := &http.Server{
+		Handler: handler, TLSConfig: config, Protocols: &http.Protocols{},
+		ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxAheadOfOne, MaxReceiveBufferPerConnection: maxAhead, MaxReceiveBufferPerStream: maxAheadOfOne,
+		},
+	}
+	server.Protocols.SetHTTP1(true)
+	limited := Limit(listener)
+	if config != nil {
+		server.Protocols.SetHTTP2(true)
+		config.NextProtos = []string{"h2", "http/1.1"}
+		limited = tls.NewListener(limited, config)
+	}
+	return &manager.Server{Name: name, Server: server, Listener: limited, ShutdownTimeout: ptr.To(shutdownTimeout)}, nil
+}
