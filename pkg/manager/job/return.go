@@ -75,6 +75,8 @@ func (r *Reconciler) goBack(ctx context.Context, t *turn, a dispatch.GoBack) (re
 		known = returning{}
 	case line.AwaitsOther:
 		known = returning{next: now.Add(max(a.For, time.Minute))}
+	case line.AwaitsTurn:
+		return result{}, nil
 	case line.Stays:
 		look := now.Add(max(a.For/looksPerWait, soonestLook))
 		if over := known.since.Add(a.For); over.Before(look) && over.After(now) {

@@ -103,7 +103,11 @@ func (t *triggers) MirrorChanged(worker string, key types.NamespacedName) {
 func (t *triggers) WorkerChanged(worker string) {
 	t.startup.workerChanged()
 	if _, registered := t.workers.get(worker); registered {
-		t.flapping.changed(worker, func() { t.lookAtWorker(worker) })
+		t.flapping.changed(worker, func() {
+			if _, registered := t.workers.get(worker); registered {
+				t.lookAtWorker(worker)
+			}
+		})
 		return
 	}
 	t.lookAtWorker(worker)

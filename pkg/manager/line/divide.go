@@ -2,6 +2,7 @@ package line
 
 import (
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -49,20 +50,22 @@ func (l *Line) Divide(ctx context.Context, of Reserver, d *Division, q Question)
 		admitted[c.Name] = min(l.order.Admits(&w.Job, c.Name, l.clock.Now()), math.MaxInt32)
 	}
 	decision, rooms := placement.Decision{TooMuch: true}, map[string]int64{}
-	if !w.large {
+	if !w.heavy {
 		decision, rooms = w.roomsIn(candidates, job, admitted, true)
 	}
 	if decision.TooMuch {
-		if w.large = true; !l.hasTurnLocked(w.Key) {
-			l.joinLocked(w, placement.Decision{})
+		w.heavy = true
+		l.awaitLocked(w, candidates)
+		if !l.hasTurnLocked(w.Key) {
 			return placement.Decision{}, d.Present, false
 		}
-		taken := l.takenLocked()
+		taken := maps.Clone(l.taken)
 		l.unlocked(func() { decision, rooms = w.roomsIn(candidates, job, admitted, false) })
 		for worker := range rooms {
 			rooms[worker] = min(rooms[worker], l.admits(w)(worker))
-			if taken[worker] != l.taken[worker] {
-				rooms[worker] = min(rooms[worker], l.roomFor(worker, w.Shape))
+			if now := l.roomFor(worker, w); taken[worker] != l.taken[worker] && now < rooms[worker] {
+				rooms[worker] = now
+				l.freed.add(moreRoom, worker) // it's looked at again
 			}
 		}
 	}

@@ -17,10 +17,11 @@ type entry struct {
 	waiting.Job
 	// request has no Job while it waits: there may be many of them, of any size.
 	request placement.Request
-	// version is the Job's resourceVersion. A large one takes much work to judge: no walk judges it,
-	// nor is it judged under the lock.
-	version string
-	large   bool
+	// version is the Job's resourceVersion. A large one has much in its template, or takes much work
+	// to find nodes for: it gets no reservation. A heavy one takes much work to judge. Neither is
+	// judged by a walk, or under the lock. isNext: a walk has left it to its own reconcile.
+	version              string
+	large, heavy, isNext bool
 	// reads are what it's judged by besides, and out where no node came for its Pods.
 	reads placement.Reads
 	out   *jobStockouts
@@ -63,7 +64,7 @@ func (l *Line) newEntry(q Question) *entry {
 	job := q.Job
 	large := job.Spec.Template.Size() > maxInLine || placement.IsHeavy(&job.Spec.Template.Spec)
 	altered := job.Spec.Template.Spec.RuntimeClassName != nil
-	w := &entry{tries: 1, request: q.Request, class: q.Class.Name, version: job.ResourceVersion, large: large, altered: altered, Job: waiting.Job{
+	w := &entry{tries: 1, request: q.Request, class: q.Class.Name, version: job.ResourceVersion, large: large, heavy: large, altered: altered, Job: waiting.Job{
 		Key: keyOf(job), UID: job.UID, Priority: q.Class.Value, Created: job.CreationTimestamp.Time,
 		Shape: shapeInLine(&job.Spec.Template, large), Pods: placement.PodsWanted(job),
 		Exempt: q.Exempt, Usual: l.runtimes.Usual(job.Namespace),
@@ -104,7 +105,7 @@ func (l *Line) isTurnLocked(w *entry) bool {
 	if l.order.Get(w.Key) != nil {
 		others--
 	}
-	return w.Exempt || len(l.unjudged) == 0 && (others == 0 || !l.freed.isPending())
+	return w.Exempt || len(l.unjudged) == 0 && (others == 0 || w.isNext || !l.freed.isPending())
 }
 
 func (l *Line) admits(w *entry) func(string) int64 {
@@ -141,12 +142,24 @@ func (l *Line) joinLocked(w *entry, decision placement.Decision) {
 	}
 }
 
+// awaitLocked lets a Job wait that isn't judged yet: any change has it looked at.
+func (l *Line) awaitLocked(w *entry, candidates []placement.Cluster) {
+	l.withdrawLocked(w.Key, w)
+	waits := *w
+	waits.request.Job, waits.out, waits.isNext = nil, nil, false
+	waits.Needs = map[string]waiting.Need{}
+	for i := range candidates {
+		waits.Needs[candidates[i].Name] = waiting.Need{Lacks: waiting.Other}
+	}
+	l.waiters[w.Key] = &waits
+	l.order.Add(&waits.Job)
+}
+
 // Withdraw takes a Job out of the line that waits no more, or goes.
 func (l *Line) Withdraw(key types.NamespacedName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.withdrawLocked(key, nil)
-	l.giveUpTurnLocked(key)
 }
 
 // withdrawLocked keeps the reservation if the Job joins again.

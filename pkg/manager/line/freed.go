@@ -86,7 +86,7 @@ func (f *freed) done() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.round = nil
-	if len(f.since) > 0 {
+	if f.since != nil { // also without a change, for one that has come
 		f.scheduleLocked()
 	}
 }

@@ -2,6 +2,7 @@ package line
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -18,35 +19,40 @@ import (
 
 // decideLocked decides about a Job. What takes little work is done under the lock: it would have to
 // be done again whenever another Job was placed meanwhile. What takes more is done without the
-// lock, for one Job of a namespace at a time; false: it isn't this one's turn.
+// lock, for one Job of a namespace at a time; false: the Job waits for its turn.
 func (l *Line) decideLocked(
-	ctx context.Context, w *entry, admits func(string) int64, avoid func(string) bool,
+	ctx context.Context, w *entry, admits func(string) int64, avoid func(string) bool, await func([]placement.Cluster),
 ) (decision placement.Decision, judged bool) {
-	if old := l.waiters[w.Key]; old != nil && old.UID == w.UID && old.version == w.version {
-		w.large = w.large || old.large
+	if old := l.waiters[w.Key]; old != nil && old.UID == w.UID {
+		w.isNext = old.isNext
+		w.heavy = w.heavy || old.heavy && old.version == w.version
 	}
-	if !w.large {
-		if decision = l.placeLocked(ctx, w, w.request, admits, avoid); !w.large {
+	if !w.heavy {
+		if decision = l.placeLocked(ctx, w, w.request, admits, avoid); !w.heavy {
 			return decision, true
 		}
 	}
-	if w.tries = maxInVain; !l.hasTurnLocked(w.Key) {
+	candidates, taken := l.candidatesLocked(ctx, w, admits), maps.Clone(l.taken)
+	w.tries = maxInVain
+	await(candidates) // what changes meanwhile isn't missed
+	if !l.hasTurnLocked(w.Key) {
 		return placement.Decision{}, false
 	}
-	candidates, taken := l.candidatesLocked(ctx, w, admits), l.takenLocked()
 	l.unlocked(func() { decision = place(w.request, candidates) })
 	w.tries = triesOf(decision)
-	l.dropChosenLocked(w.Key)
 	found := decision.Candidates
 	decision.Candidates, decision.Cluster = slices.DeleteFunc(slices.Clone(found), func(c placement.Candidate) bool {
-		return admits(c.Cluster) < w.Least() || taken[c.Cluster] != l.taken[c.Cluster] && l.roomFor(c.Cluster, w.Shape) < c.Needed
+		isLess := taken[c.Cluster] != l.taken[c.Cluster] && !c.Preempts && l.roomFor(c.Cluster, w) < c.Needed
+		return isLess || admits(c.Cluster) < w.Least()
 	}), ""
-	if len(decision.Candidates) == 0 { // what was found isn't there any more: it's judged again
-		decision.Candidates = found
-		return decision, len(found) == 0
+	if len(decision.Candidates) > 0 {
+		w.choose(&decision, avoid)
+		return decision, true
 	}
-	w.choose(&decision, avoid)
-	return decision, true
+	for _, c := range found { // it was there, and isn't any more: the Job is judged again
+		l.freed.add(moreRoom, c.Cluster)
+	}
+	return decision, len(found) == 0
 }
 
 // unlocked does something without the lock.
@@ -56,13 +62,13 @@ func (l *Line) unlocked(do func()) {
 	do()
 }
 
-// placeLocked decides about a Job, unless it turns out to be large.
+// placeLocked decides about a Job, unless it turns out to be heavy.
 func (l *Line) placeLocked(
 	ctx context.Context, w *entry, request placement.Request, admits func(string) int64, avoid func(string) bool,
 ) placement.Decision {
 	request.Lightly = true
 	decision := place(request, l.candidatesLocked(ctx, w, admits))
-	w.tries, w.large = triesOf(decision), decision.TooMuch
+	w.tries, w.heavy = triesOf(decision), decision.TooMuch
 	w.choose(&decision, avoid)
 	return decision
 }
@@ -83,8 +89,9 @@ func (w *entry) choose(decision *placement.Decision, avoid func(string) bool) {
 	}
 }
 
-// roomFor is how many Pods of a Shape find room in a worker as it is now.
-func (l *Line) roomFor(worker string, shape *placement.Shape) (pods int64) {
+// roomFor is how many Pods of a Job find room in a worker as it is now, if what is held for the Job
+// counts as free.
+func (l *Line) roomFor(worker string, w *entry) (pods int64) {
 	v, ok := l.workers.Worker(worker)
 	switch {
 	case !ok:
@@ -92,9 +99,15 @@ func (l *Line) roomFor(worker string, shape *placement.Shape) (pods int64) {
 	case !v.View().Capacity.Known:
 		return waiting.Unlimited
 	}
-	for _, node := range slices.Concat(nodesOf(v), added(v, shape)) {
-		pods += shape.Slots(node.Object, &node.Free)
+	shape := w.Shape
+	if !w.large {
+		shape = shapeIn(v, w.request.Job)
 	}
+	workerpanic.Contain(worker, func() {
+		for _, node := range slices.Concat(v.Ledger().Free(w.held()).Nodes(), added(v, shape)) {
+			pods += shape.Slots(node.Object, &node.Free)
+		}
+	})
 	return pods
 }
 

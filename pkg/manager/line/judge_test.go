@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
 	"github.com/jobferry/jobferry/pkg/placement"
@@ -110,26 +109,56 @@ func TestLargeJobsOfANamespaceTakeTurns(t *testing.T) {
 	}
 }
 
-// A walk hands on a Job that turns out to take much work: it's judged in its own reconcile, from
-// then on.
-func TestAWalkJudgesNothingLarge(t *testing.T) {
+// A Job that takes much work in a worker with many nodes is left by the walk to its own reconcile.
+// It has a reservation as any other, and it's its turn then, also if something has changed since.
+func TestAWalkLeavesHeavyJobsToThemselves(t *testing.T) {
 	h := newHall()
-	h.asks(t, "all", 8)
-	job := mirrortest.New("devices").Obj()
-	job.UID = "devices"
-	job.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
-	job.Spec.Template.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: ptr.To("gpu")}}
-	h.jobs[keyOf(job)] = job
-	h.Ask(t.Context(), Question{Request: placement.Request{Job: job}})
-	if h.waiters[keyOf(job)].large {
-		t.Fatal("it's large without devices")
+	for i := range 3000 {
+		h.store.Ledger.SetNode(placementtest.NewNode(fmt.Sprint("empty-", i)).Has("cpu", "0", "pods", "110").Obj())
 	}
-	h.devices = placementtest.NewDevices(placementtest.DeviceObjects{})
+	h.asks(t, "all", 8)
+	job := h.large("heavy", 8)
+	required := job.Spec.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	required.NodeSelectorTerms = required.NodeSelectorTerms[:15]
+	h.Ask(t.Context(), Question{Request: placement.Request{Job: job}})
+	h.Settle(keyOf(job))
+	h.asks(t, "later", 1)
+	h.walk()
+	if w := h.waiters[keyOf(job)]; !w.heavy || w.large || h.Reservations()["a"] == nil || h.Reservations()["a"].Job.Key != keyOf(job) {
+		t.Fatalf("heavy: %v, large: %v, needs: %+v, reservation: %+v", w.heavy, w.large, w.Needs, h.Reservations()["a"].Job)
+	}
 	h.Release("a", types.NamespacedName{Namespace: "team", Name: "all"})
 	h.Changed("a", placement.Change{Kinds: placement.AnyChange})
 	h.enqueued = nil
 	h.walk()
-	if w := h.waiters[keyOf(job)]; !w.large || w.chosen != nil || !slices.Contains(h.enqueued, keyOf(job)) {
-		t.Errorf("large: %v, chosen: %v, enqueued: %v", w.large, w.chosen, h.enqueued)
+	if w := h.waiters[keyOf(job)]; w.chosen != nil || !slices.Contains(h.enqueued, keyOf(job)) {
+		t.Fatalf("chosen: %v, enqueued: %v", w.chosen, h.enqueued)
+	}
+	h.Changed("a", placement.Change{Kinds: placement.NodesChange})
+	if answer := h.Ask(t.Context(), Question{Request: placement.Request{Job: job}}); answer.Cluster != "a" {
+		t.Errorf("%+v", answer)
+	}
+}
+
+// What changes while a Job is judged isn't missed, whether it waits for room or would go back.
+func TestWhatChangesWhileALargeJobIsJudged(t *testing.T) {
+	h := newHall()
+	h.asks(t, "all", 8)
+	frees := while(func() {
+		h.Release("a", types.NamespacedName{Namespace: "team", Name: "all"})
+		h.Changed("a", placement.Change{Kinds: placement.RoomChange})
+		h.walk()
+	})
+	job := h.large("waits", 1)
+	if answer := h.Ask(t.Context(), Question{Request: placement.Request{Job: job, Selector: frees}}); answer.Cluster != "" || !slices.Contains(h.enqueued, keyOf(job)) {
+		t.Errorf("answer: %+v, enqueued: %v", answer, h.enqueued)
+	}
+	h.Settle(keyOf(job))
+	h.Withdraw(keyOf(job))
+	h.asks(t, "all", 8)
+	job = h.large("goes-back", 1)
+	_, state := h.GoBack(t.Context(), Question{Request: placement.Request{Job: job, Selector: frees}}, true)
+	if state != AwaitsTurn || !slices.Contains(h.enqueued, keyOf(job)) {
+		t.Errorf("state: %v, enqueued: %v", state, h.enqueued)
 	}
 }

@@ -104,12 +104,17 @@ func (l *Line) Ask(ctx context.Context, q Question) Answer {
 	}
 	l.dropChosenLocked(next.Key)
 	next.asked = l.freed.count()
-	decision, judged := l.decideLocked(ctx, next, l.admits(next), func(worker string) bool { return l.order.Avoids(&next.Job, worker) })
-	isTurn := judged && l.isTurnLocked(next)
+	avoids := func(worker string) bool { return l.order.Avoids(&next.Job, worker) }
+	decision, judged := l.decideLocked(ctx, next, l.admits(next), avoids, func(candidates []placement.Cluster) { l.awaitLocked(next, candidates) })
+	if !judged {
+		return Answer{}
+	}
+	isTurn := l.isTurnLocked(next)
 	v, ok := l.workers.Worker(decision.Cluster)
 	if !isTurn || !ok {
+		decision.Cluster = "" // the worker may be gone by now
 		l.joinLocked(next, decision)
-		return Answer{Decision: decision, IsTurn: judged && (isTurn || len(decision.Candidates) == 0)}
+		return Answer{Decision: decision, IsTurn: isTurn || len(decision.Candidates) == 0}
 	}
 	reserved := l.order.Reservation(&next.Job)
 	l.withdrawLocked(next.Key, nil)
@@ -235,11 +240,16 @@ func (l *Line) takeLocked(w Worker, job *batchv1.Job, out *jobStockouts) {
 
 func (l *Line) holdLocked(w Worker, job *batchv1.Job) {
 	l.taken[w.Name()]++
+	w.Ledger().Reserve(keyOf(job), shapeIn(w, job), placement.PodsWanted(job))
+}
+
+// shapeIn is the Shape of a Job's Pods in a worker, where devices may stand for what they request.
+func shapeIn(w Worker, job *batchv1.Job) *placement.Shape {
 	shape := placement.ShapeOf(&job.Spec.Template)
-	if shape.HasExtended() { // which devices may stand for; it takes time for each node
-		shape = freeIn(w, types.NamespacedName{Namespace: job.Namespace}, placement.Reads{}).ShapeOf(&job.Spec.Template)
+	if shape.HasExtended() { // it takes time for each node
+		return freeIn(w, types.NamespacedName{Namespace: job.Namespace}, placement.Reads{}).ShapeOf(&job.Spec.Template)
 	}
-	w.Ledger().Reserve(keyOf(job), shape, placement.PodsWanted(job))
+	return shape
 }
 
 // scaleUpTimeout is how long the first Pod of a Job may take to run in a worker that adds nodes for

@@ -18,6 +18,9 @@ const (
 	AwaitsRoom ReturnState = iota
 	// AwaitsOther: it lacks something of which no walk knows.
 	AwaitsOther
+	// AwaitsTurn: others of its namespace are judged first, or something has changed while it was
+	// judged. It's enqueued.
+	AwaitsTurn
 	// Stays: there is room, but not for long enough, or others are looked at first.
 	Stays
 	// Goes: capacity is reserved for it.
@@ -37,11 +40,24 @@ func (l *Line) GoBack(ctx context.Context, q Question, isTime bool) (placement.D
 		}
 		return waiting.Unlimited
 	}
-	decision, judged := l.decideLocked(ctx, w, admits, func(string) bool { return false })
+	unlocked := false
+	decision, judged := l.decideLocked(ctx, w, admits, func(string) bool { return false }, func(candidates []placement.Cluster) {
+		unlocked = true
+		waits := *w
+		waits.request.Job, waits.out, waits.Needs = nil, nil, map[string]waiting.Need{}
+		for i := range candidates {
+			waits.Needs[candidates[i].Name] = waiting.Need{}
+		}
+		l.returning[w.Key] = &waits
+	})
+	isWoken := unlocked && l.returning[w.Key] == nil // by what has changed meanwhile
+	if judged {
+		delete(l.returning, w.Key)
+	}
 	v, ok := l.workers.Worker(decision.Cluster)
 	switch {
-	case !judged:
-		return decision, Stays
+	case !judged, !ok && isWoken:
+		return decision, AwaitsTurn
 	case !ok:
 		l.setNeeds(w, decision)
 		w.request.Job, w.out = nil, nil

@@ -25,7 +25,6 @@ type hall struct {
 	*Line
 	jobs     map[types.NamespacedName]*batchv1.Job
 	store    *placement.Store
-	devices  placementtest.Devices
 	enqueued []types.NamespacedName
 }
 
@@ -44,9 +43,7 @@ func (h *hall) View() clusters.View {
 	return v
 }
 func (h *hall) Free(job types.NamespacedName, _ placement.Reads) *placement.Snapshot {
-	free := *h.store.Bound.Snapshot(h.store.Ledger.Free(job), job)
-	free.Devices = h.devices
-	return &free
+	return h.store.Bound.Snapshot(h.store.Ledger.Free(job), job)
 }
 func (h *hall) Room(types.NamespacedName) *placement.Room { return nil }
 func (h *hall) Ledger() *placement.Ledger                 { return h.store.Ledger }

@@ -1,10 +1,10 @@
 package line
 
 import (
-	"maps"
-
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
 )
 
 // turn is which Job of a namespace is judged without the lock, until its reconcile ends, and which
@@ -27,27 +27,34 @@ func (l *Line) hasTurnLocked(key types.NamespacedName) bool {
 	return t.of == key
 }
 
-// passTurnLocked ends a Job's turn. Any of those that wait has the next one.
+// awaitsTurnLocked reports whether a Job was reconciled without its turn.
+func (l *Line) awaitsTurnLocked(key types.NamespacedName) bool {
+	t := l.turns[key.Namespace]
+	return t != nil && t.waiting.Has(key)
+}
+
+// passTurnLocked ends a Job's turn. The first in line of those that wait has the next one; one that
+// is gone by now passes it on.
 func (l *Line) passTurnLocked(key types.NamespacedName) {
 	t := l.turns[key.Namespace]
-	if t == nil || t.of != key {
+	switch {
+	case t == nil || t.of != key:
 		return
-	}
-	next, waits := t.waiting.PopAny()
-	if !waits {
+	case len(t.waiting) == 0:
 		delete(l.turns, key.Namespace)
 		return
 	}
-	t.of = next
-	l.jobs.Enqueue(next)
-}
-
-// giveUpTurnLocked forgets that a Job waits for its turn.
-func (l *Line) giveUpTurnLocked(key types.NamespacedName) {
-	if t := l.turns[key.Namespace]; t != nil {
-		t.waiting.Delete(key)
+	var first *waiting.Job
+	for waits := range t.waiting {
+		w := l.waiters[waits]
+		if w == nil { // it goes back, or is gone
+			t.of, first = waits, nil
+			break
+		}
+		if first == nil || waiting.Compare(&w.Job, first) < 0 {
+			t.of, first = waits, &w.Job
+		}
 	}
+	t.waiting.Delete(t.of)
+	l.jobs.Enqueue(t.of)
 }
-
-// takenLocked says how often capacity was reserved until now, by worker.
-func (l *Line) takenLocked() map[string]uint64 { return maps.Clone(l.taken) }

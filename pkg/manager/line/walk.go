@@ -170,16 +170,18 @@ func (w *walker) judge(entry *entry, admits func(string) int64, avoid func(strin
 		return w.ask(entry)
 	}
 	ctx, request := context.Background(), entry.request
-	if request.Job = w.jobs.Cached(ctx, job.Key); entry.large || request.Job == nil || request.Job.ResourceVersion != entry.version || mirror.Light(request.Job) {
-		w.jobs.Enqueue(job.Key) // the others don't wait for it: it's large, or has just changed
-		return waiting.Outcome{}
+	if request.Job = w.jobs.Cached(ctx, job.Key); entry.heavy || request.Job == nil || request.Job.ResourceVersion != entry.version || mirror.Light(request.Job) {
+		entry.isNext = entry.heavy
+		w.jobs.Enqueue(job.Key) // the others don't wait for it: it's heavy, or has just changed
+		return waiting.Outcome{Left: entry.heavy}
 	}
 	entry.out = w.stockouts.of(request.Job)
 	defer func() { entry.out = nil }()
 	decision := w.placeLocked(ctx, entry, request, admits, avoid)
 	if decision.TooMuch {
+		entry.isNext = true
 		w.jobs.Enqueue(job.Key)
-		return waiting.Outcome{}
+		return waiting.Outcome{Left: true}
 	}
 	entry.Untold = false
 	if decision.Cluster == "" {
@@ -219,7 +221,7 @@ func (l *Line) Settle(key types.NamespacedName) {
 		l.undecided = nil
 		l.freed.resume()
 	}
-	if _, was := l.unjudged[key]; was {
+	if _, was := l.unjudged[key]; was && !l.awaitsTurnLocked(key) {
 		if delete(l.unjudged, key); len(l.unjudged) == 0 {
 			l.freed.resume()
 		}

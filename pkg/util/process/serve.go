@@ -51,7 +51,7 @@ func (f *Flags) serve(mgr ctrl.Manager) (ctrl.Manager, error) {
 	if err := add(mgr, "health probes", f.healthAddress, health, nil); err != nil {
 		return nil, err
 	}
-	if f.metricsAddress == off {
+	if f.metricsAddress == off || f.metricsAddress == "" {
 		return m, nil
 	}
 	handler, config, err := f.metrics(mgr)
@@ -64,7 +64,7 @@ func (f *Flags) serve(mgr ctrl.Manager) (ctrl.Manager, error) {
 }
 
 func add(mgr ctrl.Manager, name, address string, handler http.Handler, config *tls.Config) error {
-	if address == off {
+	if address == off || address == "" {
 		return nil
 	}
 	server, err := serve.New(name, address, handler, config)

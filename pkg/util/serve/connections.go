@@ -18,8 +18,8 @@ const MaxStrangers = 100
 type connections struct {
 	net.Listener
 
-	mu    sync.Mutex
-	count int
+	mu              sync.Mutex
+	count, accepted int
 	// strangers have the connections of each address, the oldest first.
 	strangers map[string][]*Conn
 }
@@ -36,6 +36,7 @@ type Conn struct {
 	net.Conn
 	in      *connections
 	address string
+	number  int // in the order in which they were accepted
 }
 
 // Accept implements net.Listener.
@@ -58,17 +59,19 @@ func (l *connections) Accept() (net.Conn, error) {
 func (l *connections) admit(c *Conn) *Conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.accepted++
+	c.number = l.accepted
 	l.strangers[c.address] = append(l.strangers[c.address], c)
 	if l.count++; l.count <= MaxStrangers {
 		return nil
 	}
-	most := c.address
-	for address, of := range l.strangers {
-		if len(of) > len(l.strangers[most]) {
-			most = address
+	of := l.strangers[c.address]
+	for _, other := range l.strangers {
+		if len(other) > len(of) || len(other) == len(of) && other[0].number < of[0].number {
+			of = other
 		}
 	}
-	oldest := l.strangers[most][0]
+	oldest := of[0]
 	l.remove(oldest)
 	return oldest
 }

@@ -45,6 +45,9 @@ type Outcome struct {
 	Worker string
 	// Refused: it was judged, and no worker can take it.
 	Refused bool
+	// Left: whether the Job takes room will be known later. The walk goes on, and keeps the room for
+	// it.
+	Left bool
 	// Undecided: whether the Job takes room will be known later. The walk ends there.
 	Undecided bool
 }

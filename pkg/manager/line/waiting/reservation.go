@@ -1,7 +1,9 @@
 package waiting
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/jobferry/jobferry/pkg/placement"
@@ -102,6 +104,17 @@ func (w *walk) reserve(job *Job, had *Reservation) *Reservation {
 		next.Told, next.First = had.Told, had.First
 	}
 	return next
+}
+
+// keepRoom makes a reservation of the room that a Job has now; nil: it has none.
+func (w *walk) keepRoom(job *Job) *Reservation {
+	for _, worker := range slices.Sorted(maps.Keys(job.Needs)) {
+		r := w.room(worker)
+		if job.Needs[worker].Lacks == Room && !w.claimed[worker] && r != nil && r.slots(job.Shape) >= job.need(worker) {
+			return w.newReservation(job, worker, r.fit(job, w.now))
+		}
+	}
+	return nil
 }
 
 // fits is when a Job will fit in the workers that it lacks room in, and that it may have.

@@ -1,6 +1,7 @@
 package waiting
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -59,7 +60,11 @@ func (l *Line) Walk(now time.Time, changed placement.Changes, workers Workers) (
 			delete(w.known, outcome.Worker)
 		} else {
 			waiting = append(waiting, job)
-			if r := w.reserve(job, had); r != nil {
+			r := w.reserve(job, had)
+			if outcome.Left {
+				r = cmp.Or(w.keepRoom(job), r)
+			}
+			if r != nil {
 				w.hold(r)
 			}
 		}

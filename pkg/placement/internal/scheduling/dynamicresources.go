@@ -46,11 +46,7 @@ func (v view) trial(j *Job) DeviceTrial {
 	if v.Devices == nil || j.isBare {
 		return nil
 	}
-	trial := v.Devices.Trial(j.namespace, j.spec, v.moment)
-	if trial != nil {
-		v.work.mayTakeMuch(devicesField)
-	}
-	return trial
+	return v.Devices.Trial(j.namespace, j.spec, v.moment)
 }
 
 // deviceSlots is the part of the plugin DynamicResources that looks at a node alone.

@@ -182,7 +182,7 @@ func TestWorkersShareTheWork(t *testing.T) {
 	}
 }
 
-// What is judged lightly is judged as ever, or takes too much work; by devices nothing is.
+// What is judged lightly is judged as ever, or takes too much work.
 func TestJudgedLightly(t *testing.T) {
 	s := hostileWorker(1000, 2000)
 	light := func(change func(*corev1.PodTemplateSpec)) (*Job, Answer) {
@@ -202,25 +202,6 @@ func TestJudgedLightly(t *testing.T) {
 			t.Errorf("%d terms: %+v, judged by all: %+v", terms, a, full)
 		}
 	}
-	s.Devices = deviceless{}
-	if j, _ := light(func(*corev1.PodTemplateSpec) {}); j.TooMuch() {
-		t.Error("a Job without devices takes too much")
-	}
-	if j, _ := light(func(p *corev1.PodTemplateSpec) { p.Spec.ResourceClaims = make([]corev1.PodResourceClaim, 1) }); !j.TooMuch() {
-		t.Error("devices are judged lightly")
-	}
-}
-
-// deviceless has no devices, for Pods that want some.
-type deviceless struct{ Devices }
-
-func (deviceless) Backs(corev1.ResourceName) bool { return false }
-
-func (deviceless) Trial(_ string, spec *corev1.PodSpec, _ Moment) DeviceTrial {
-	if len(spec.ResourceClaims) == 0 {
-		return nil
-	}
-	return struct{ DeviceTrial }{}
 }
 
 // A worker with 80 MB of labels costs little to an honest Job with affinity, which is judged by it.

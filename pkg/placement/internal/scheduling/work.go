@@ -26,7 +26,6 @@ const (
 // bound.
 type budget struct {
 	left, look int
-	lightly    bool
 	expired    func() bool
 	// selected are the Pods by the selectors of the Job, as far as anybody asked.
 	selected map[*podSelector]*selection
@@ -68,14 +67,6 @@ func (b *budget) spend(work int, field string) {
 	}
 }
 
-// mayTakeMuch says that what follows has a bound of its own, which is too high for a light answer.
-func (b *budget) mayTakeMuch(field string) {
-	if b != nil && b.lightly {
-		b.left = -1
-		panic(tooMuch(field))
-	}
-}
-
 // bounded asks about a Job; once more without the field for which that takes too much work; and at
 // last, by what the Job requests alone. Each time it may take half of what is left for all workers:
 // one that is large, or hostile, leaves something for the others.
@@ -84,7 +75,6 @@ func (b *budget) mayTakeMuch(field string) {
 func bounded[T any](j *Job, ask func(*Job, *budget) T) (answer T, judged *Job) {
 	if j.lightly {
 		b := newBudget(*j.left, nil)
-		b.lightly = true
 		answer, _ = within(b, j, ask)
 		*j.left = b.left
 		return answer, j
