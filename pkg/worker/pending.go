@@ -178,7 +178,13 @@ func (p *pending) writes() plan.Pending {
 	return out
 }
 
+// noteCreated takes a Pod as the API server has it. What another kind of controller owns by now
+// isn't the Job's.
 func (p *pending) noteCreated(pod *corev1.Pod, now time.Time) {
+	slim, _ := slimPod(pod)
+	if pod = asPod(slim); pod == nil {
+		return
+	}
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	p.created[pod.UID] = createdPod{pod, now}
