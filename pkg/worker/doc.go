@@ -64,6 +64,8 @@
 // change them: the tests in e2e run with client-go's detector of such changes. New Pods are made
 // when they're sent, and of a large template few at a time (scale.go).
 //
+// Labels of a Pod that take more than 16 KiB aren't held: a Job neither releases nor adopts it.
+//
 // # What differs from the built-in
 //
 // Nothing that a user of the Job API relies on: e2e/differential compares both. This one does

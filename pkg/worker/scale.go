@@ -50,8 +50,8 @@ func (s *jobSync) createPods(ctx context.Context, pods []func() *corev1.Pod, why
 	return created, nil
 }
 
-// podsAtATime is how many Pods of a Job one sync makes and sends at a time: of a large template few,
-// so that those of all syncs take no more than maxPodBytes, or are one of each.
+// podsAtATime is how many Pods of a Job one sync makes and sends at a time: of a large template
+// few, so that those of all syncs take no more than maxPodBytes, or are one of each.
 func (o Options) podsAtATime(job *batchv1.Job, withRecentFields bool) int {
 	size := job.Spec.Template.Size() * decodedFactor
 	if withRecentFields {
@@ -74,7 +74,7 @@ func (s *jobSync) createPod(ctx context.Context, p *corev1.Pod, template *wholeT
 		}
 		return notCreated{fmt.Errorf("create Pod: %w", err)}
 	}
-	s.known.noteCreated(p, s.clock.Now())
+	s.noteCreated(s.known, p)
 	s.events.Eventf(s.job, corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: %v", p.Name)
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 // of expressions, or values, and a match must cost little. It is valid, as the API server ensures.
 type Selector struct {
 	keys     map[string]values // nil: no selector
-	required int // how many keys must be there
+	required int               // how many keys must be there
 }
 
 // values are those that a label may have: the listed ones only, or all others.
@@ -50,10 +50,19 @@ func SelectorOf(job *batchv1.Job) Selector {
 	return s
 }
 
+// LabelsLeftOut is the key, which no label has, of a Pod whose labels aren't known: they're too
+// many. No selector matches them; a Job keeps such Pods, and adopts none.
+const LabelsLeftOut = ""
+
+func labelsLeftOut(labels map[string]string) bool {
+	_, leftOut := labels[LabelsLeftOut]
+	return leftOut
+}
+
 // Matches reports whether the selector matches an object with these labels. None matches no object.
 func (s Selector) Matches(labels map[string]string) bool {
 	matches, _ := s.look(labels)
-	return matches
+	return matches && !labelsLeftOut(labels)
 }
 
 // look also returns how many keys it has looked at: no more than the labels, or the selector, has.
