@@ -33,7 +33,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	flags.Impersonate = jobs.as
-	mgr, err := flags.Manager(newScheme(), cache.New, worker.CacheOptions())
+	mgr, err := flags.Manager(newScheme(), cache.New, worker.CacheOptions(options))
 	if err != nil {
 		return err
 	}

@@ -100,7 +100,7 @@ func (s *jobSync) scale(ctx context.Context, p *plan.Plan) (plan.Result, error) 
 
 // untrack removes the tracking finalizer from Pods whose end the status has.
 func (s *jobSync) untrack(ctx context.Context, pods []*corev1.Pod) (sets.Set[types.UID], error) {
-	errs := parallel(len(pods), func(i int) error {
+	errs := parallel(maxParallel, len(pods), func(i int) error {
 		if err := s.pods.untrack(ctx, pods[i], ""); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("remove the finalizer of Pod %s: %w", pods[i].Name, err)
 		}
@@ -145,9 +145,9 @@ func (s *jobSync) write(ctx context.Context, w plan.StatusWrite) error {
 // limiter decides how fast they go.
 const maxParallel = 100
 
-// parallel calls do for 0 to n-1, and returns their errors in that order.
-func parallel(n int, do func(int) error) []error {
+// parallel calls do for 0 to n-1, so many at a time, and returns their errors in that order.
+func parallel(atATime, n int, do func(int) error) []error {
 	errs := make([]error, n)
-	workqueue.ParallelizeUntil(context.Background(), maxParallel, n, func(i int) { errs[i] = do(i) })
+	workqueue.ParallelizeUntil(context.Background(), atATime, n, func(i int) { errs[i] = do(i) })
 	return errs
 }

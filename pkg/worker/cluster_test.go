@@ -77,8 +77,11 @@ func (c *cluster) start(o Options) {
 	cl := interceptor.NewClient(c.api, interceptor.Funcs{
 		Get: func(ctx context.Context, w client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 			err := w.Get(ctx, key, obj, opts...)
-			if p, ok := obj.(*corev1.Pod); ok && err == nil {
-				*p = *slimmed(c.t, p)
+			switch obj := obj.(type) {
+			case *corev1.Pod:
+				*obj = *slimmed(c.t, obj, o)
+			case *batchv1.Job:
+				*obj = *slimJob(c.t, obj, o)
 			}
 			return err
 		},
@@ -86,7 +89,7 @@ func (c *cluster) start(o Options) {
 			err := w.List(ctx, list, opts...)
 			if pods, ok := list.(*corev1.PodList); ok {
 				for i := range pods.Items {
-					pods.Items[i] = *slimmed(c.t, &pods.Items[i])
+					pods.Items[i] = *slimmed(c.t, &pods.Items[i], o)
 				}
 			}
 			return err
@@ -136,13 +139,23 @@ func (l listedPods) podsBy(value string) (pods []*corev1.Pod, err error) {
 }
 
 // slimmed is a Pod as the cache has it.
-func slimmed(t *testing.T, p *corev1.Pod) *corev1.Pod {
+func slimmed(t *testing.T, p *corev1.Pod, all ...Options) *corev1.Pod {
 	t.Helper()
-	slim, err := slimPod(p)
+	slim, err := slimming(all).pod(p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return slim.(*corev1.Pod)
+}
+
+// slimJob is a Job as the cache has it.
+func slimJob(t *testing.T, job *batchv1.Job, all ...Options) *batchv1.Job {
+	t.Helper()
+	slim, err := slimming(all).job(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slim.(*batchv1.Job)
 }
 
 // updateStatus takes the metadata of a Job along with its status, as an API server does, but not

@@ -61,7 +61,10 @@
 //
 // The cache has all Pods of the cluster. [CacheOptions] reduce them to what is read (slim.go). A
 // sync reads them by an index of the informer without copying them (podindex.go), so nothing may
-// change them: the tests in e2e run with client-go's detector of such changes.
+// change them: the tests in e2e run with client-go's detector of such changes. New Pods are made
+// when they're sent, and of a large template few at a time (scale.go).
+//
+// Labels of a Pod that take more than 16 KiB aren't held: a Job neither releases nor adopts it.
 //
 // # What differs from the built-in
 //

@@ -178,10 +178,17 @@ func (p *pending) writes() plan.Pending {
 	return out
 }
 
-func (p *pending) noteCreated(pod *corev1.Pod, now time.Time) {
-	p.lock.Lock()
-	defer p.lock.Unlock()
-	p.created[pod.UID] = createdPod{pod, now}
+// noteCreated takes a Pod as the API server has it. One that another kind of controller owns by now
+// isn't the Job's.
+func (r *reconciler) noteCreated(known *pending, p *corev1.Pod) {
+	object, _ := slimming{r.options}.pod(p)
+	slim := asPod(object)
+	if slim == nil {
+		return
+	}
+	known.lock.Lock()
+	defer known.lock.Unlock()
+	known.created[slim.UID] = createdPod{slim, r.clock.Now()}
 }
 
 // noteAdopted takes a Pod that an earlier process, or sync, may have untracked.

@@ -20,7 +20,7 @@ import (
 // then no Pod is created: the Pods would be scheduled one by one. There are few such Jobs, so
 // nothing is cached: it reads from the API server before Pods are created, and when the spec of the
 // Job has changed.
-func (s *jobSync) ensurePodGroup(ctx context.Context, pods []*corev1.Pod) error {
+func (s *jobSync) ensurePodGroup(ctx context.Context, pods []func() *corev1.Pod) error {
 	if plan.IsDelegated(s.job) && len(pods) > 0 {
 		s.events.Eventf(s.job, corev1.EventTypeWarning, "PodGroupNotCreated",
 			"The Pods are scheduled one by one: this Job controller makes no PodGroup of the Workload that annotation %s refers to",

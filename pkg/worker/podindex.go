@@ -23,7 +23,7 @@ type podIndex interface {
 	pod(name types.NamespacedName) (*corev1.Pod, error)
 }
 
-// asPod returns what the cache has as a Pod; nil: one that slimPod has reduced to metadata.
+// asPod returns what the cache has as a Pod; nil: one that slimming has reduced to metadata.
 func asPod(object any) *corev1.Pod {
 	p, _ := object.(*corev1.Pod)
 	return p

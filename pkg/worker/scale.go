@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,9 +16,18 @@ import (
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
+const (
+	// maxPodBytes bounds what the new Pods of all syncs take.
+	maxPodBytes = 32 << 20
+	// decodedFactor is how much more a Pod may take than in protobuf, and treeFactor how much more
+	// than that with its recent fields, in maps. Both are of templates of many small values.
+	decodedFactor = 16
+	treeFactor    = 8
+)
+
 // createPods sends the Pods in batches of 1, 2, 4 … and stops after a batch with a failure, so that
 // few requests meet a full quota.
-func (s *jobSync) createPods(ctx context.Context, pods []*corev1.Pod, why plan.CreateReason) (created int, err error) {
+func (s *jobSync) createPods(ctx context.Context, pods []func() *corev1.Pod, why plan.CreateReason) (created int, err error) {
 	if len(pods) == 0 {
 		return 0, nil
 	}
@@ -25,10 +35,11 @@ func (s *jobSync) createPods(ctx context.Context, pods []*corev1.Pod, why plan.C
 	if err != nil {
 		return 0, err
 	}
+	atATime := s.options.podsAtATime(s.job, template != nil)
 	for size := 1; len(pods) > 0; size *= 2 {
 		batch := pods[:min(size, len(pods))]
 		pods = pods[len(batch):]
-		errs := parallel(len(batch), func(i int) error { return s.createPod(ctx, batch[i], template) })
+		errs := parallel(atATime, len(batch), func(i int) error { return s.createPod(ctx, batch[i](), template) })
 		failed := len(slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil }))
 		created += len(batch) - failed
 		s.metrics.podsCreated(why, len(batch)-failed, failed)
@@ -37,6 +48,16 @@ func (s *jobSync) createPods(ctx context.Context, pods []*corev1.Pod, why plan.C
 		}
 	}
 	return created, nil
+}
+
+// podsAtATime is how many Pods of a Job one sync makes and sends at a time: of a large template
+// few, so that those of all syncs take no more than maxPodBytes, or are one of each.
+func (o Options) podsAtATime(job *batchv1.Job, withRecentFields bool) int {
+	size := job.Spec.Template.Size() * decodedFactor
+	if withRecentFields {
+		size *= treeFactor
+	}
+	return max(1, min(maxParallel, maxPodBytes/o.Concurrency/max(1, size)))
 }
 
 func (s *jobSync) createPod(ctx context.Context, p *corev1.Pod, template *wholeTemplate) error {
@@ -53,7 +74,7 @@ func (s *jobSync) createPod(ctx context.Context, p *corev1.Pod, template *wholeT
 		}
 		return notCreated{fmt.Errorf("create Pod: %w", err)}
 	}
-	s.known.noteCreated(p, s.clock.Now())
+	s.noteCreated(s.known, p)
 	s.events.Eventf(s.job, corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: %v", p.Name)
 	return nil
 }
@@ -74,7 +95,7 @@ func ignoreNamespaceTerminating(err error) error {
 }
 
 func (s *jobSync) deletePods(ctx context.Context, deletions []plan.Deletion) (sets.Set[types.UID], error) {
-	errs := parallel(len(deletions), func(i int) error { return s.deletePod(ctx, deletions[i]) })
+	errs := parallel(maxParallel, len(deletions), func(i int) error { return s.deletePod(ctx, deletions[i]) })
 	deleted := make(sets.Set[types.UID], len(deletions))
 	for i, d := range deletions {
 		if errs[i] == nil {

@@ -1,40 +1,64 @@
 package worker
 
 import (
+	"slices"
+
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
-// CacheOptions are options of the cache of the manager that [Setup] gets. Its cache has all Pods
-// and Jobs of the cluster. With these it holds only what this controller reads: of a Pod that
-// another kind of controller owns its name, as metadata, so that it can't be read as a Pod. [Setup]
-// works with any other cache as well, but for more memory.
-func CacheOptions() cache.Options {
+// CacheOptions are options of the cache of the manager that [Setup] gets with the same options. Its
+// cache has all Pods and Jobs of the cluster. With these it holds only what this controller reads:
+// of a Pod that another kind of controller owns its name, as metadata, so that it can't be read as
+// a Pod. [Setup] works with any other cache as well, but for more memory.
+func CacheOptions(options []Options) cache.Options {
+	var s slimming
+	for _, o := range options {
+		s = append(s, o.withDefaults())
+	}
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Pod{}:  {Transform: slimPod},
-			&batchv1.Job{}: {Transform: slimJob},
+			&corev1.Pod{}:  {Transform: s.pod},
+			&batchv1.Job{}: {Transform: s.job},
 		},
 	}
 }
 
-// slimJob drops the Pod template of a Job that starts no more Pods.
-func slimJob(object any) (any, error) {
+// slimming keeps what controllers with these options read. Applied twice it changes nothing more.
+type slimming []Options
+
+// job keeps all of a Job that Pods may be made of, and little of others.
+func (s slimming) job(object any) (any, error) {
 	job, ok := object.(*batchv1.Job)
 	if !ok {
 		return object, nil // a tombstone
 	}
 	job.ManagedFields = nil
-	if plan.Finished(job) != nil {
-		job.Spec.Template = corev1.PodTemplateSpec{}
+	end := plan.Finished(job)
+	if end == nil && slices.ContainsFunc(s, func(o Options) bool { return o.manages(job) }) {
+		return job, nil
 	}
-	return job, nil
+	slim := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: job.Namespace, Name: job.Name, UID: job.UID, ResourceVersion: job.ResourceVersion, Generation: job.Generation,
+			CreationTimestamp: job.CreationTimestamp, DeletionTimestamp: job.DeletionTimestamp,
+		},
+		Spec: batchv1.JobSpec{ManagedBy: job.Spec.ManagedBy, TTLSecondsAfterFinished: job.Spec.TTLSecondsAfterFinished},
+	}
+	if origin, has := job.Labels[v1alpha1.LabelOrigin]; has {
+		slim.Labels = map[string]string{v1alpha1.LabelOrigin: origin}
+	}
+	if end != nil {
+		slim.Status.Conditions = []batchv1.JobCondition{{Type: end.Type, Status: end.Status, LastTransitionTime: end.LastTransitionTime}}
+	}
+	return slim, nil
 }
 
 // readAnnotations are the annotations of Pods that package plan reads.
@@ -42,15 +66,14 @@ var readAnnotations = []string{
 	batchv1.JobCompletionIndexAnnotation, batchv1.JobIndexFailureCountAnnotation, batchv1.JobIndexIgnoredFailureCountAnnotation,
 }
 
-// slimPod keeps what of a Pod this package and package plan read. Applied twice it changes nothing
-// more.
-func slimPod(object any) (any, error) {
+// pod keeps what of a Pod this package and package plan read.
+func (s slimming) pod(object any) (any, error) {
 	p, ok := object.(*corev1.Pod)
 	if !ok {
 		return object, nil // a tombstone, or slim already
 	}
-	others := metav1.GetControllerOfNoCopy(p) != nil && jobRef(p) == nil
-	if others && len(p.Finalizers) == 0 {
+	others, finalizers := metav1.GetControllerOfNoCopy(p) != nil && jobRef(p) == nil, s.finalizers(p)
+	if others && len(finalizers) == 0 {
 		// A Pod takes much memory even if it's empty.
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 			Namespace: p.Namespace, Name: p.Name, UID: p.UID, ResourceVersion: p.ResourceVersion,
@@ -59,21 +82,20 @@ func slimPod(object any) (any, error) {
 	slim := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: p.Namespace, Name: p.Name, UID: p.UID, ResourceVersion: p.ResourceVersion,
 		CreationTimestamp: p.CreationTimestamp, DeletionTimestamp: p.DeletionTimestamp, DeletionGracePeriodSeconds: p.DeletionGracePeriodSeconds,
-		OwnerReferences: p.OwnerReferences, Finalizers: p.Finalizers,
+		OwnerReferences: p.OwnerReferences, Finalizers: finalizers,
 	}}
 	if others {
 		return slim, nil
 	}
-	slim.Labels = p.Labels
+	slim.Labels = slimLabels(p.Labels)
 	for _, key := range readAnnotations {
 		if value, ok := p.Annotations[key]; ok {
 			metav1.SetMetaDataAnnotation(&slim.ObjectMeta, key, value)
 		}
 	}
 	slim.Spec.NodeName = p.Spec.NodeName
-	for i := range p.Spec.InitContainers {
-		c := &p.Spec.InitContainers[i]
-		slim.Spec.InitContainers = append(slim.Spec.InitContainers, corev1.Container{Name: c.Name, RestartPolicy: c.RestartPolicy})
+	if len(p.Status.InitContainerStatuses) > 0 {
+		slim.Spec.InitContainers = slimSidecars(p.Spec.InitContainers)
 	}
 	slim.Status.Phase = p.Status.Phase
 	for i := range p.Status.Conditions {
@@ -84,6 +106,43 @@ func slimPod(object any) (any, error) {
 	slim.Status.ContainerStatuses = slimStatuses(p.Status.ContainerStatuses)
 	slim.Status.InitContainerStatuses = slimStatuses(p.Status.InitContainerStatuses)
 	return slim, nil
+}
+
+// finalizers are those of the Pod by which it's tracked.
+func (s slimming) finalizers(p *corev1.Pod) (tracking []string) {
+	for _, o := range s {
+		if plan.IsTracked(p, o.TrackingFinalizer) {
+			tracking = append(tracking, o.TrackingFinalizer)
+		}
+	}
+	return tracking
+}
+
+const (
+	// maxLabelBytes bounds what is held of a Pod's labels: a template gives them to all Pods of a Job.
+	maxLabelBytes = 16 << 10
+	labelBytes    = 32 // what a label takes beside its text
+)
+
+func slimLabels(labels map[string]string) map[string]string {
+	size := 0
+	for key, value := range labels {
+		size += labelBytes + len(key) + len(value)
+	}
+	if size > maxLabelBytes {
+		return map[string]string{plan.LabelsLeftOut: ""}
+	}
+	return labels
+}
+
+// slimSidecars keeps the init containers that run on.
+func slimSidecars(all []corev1.Container) (slim []corev1.Container) {
+	for i := range all {
+		if c := &all[i]; plan.IsSidecar(c) {
+			slim = append(slim, corev1.Container{Name: c.Name, RestartPolicy: c.RestartPolicy})
+		}
+	}
+	return slim
 }
 
 func slimStatuses(all []corev1.ContainerStatus) (slim []corev1.ContainerStatus) {

@@ -8,10 +8,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
 // What the tests of this package read from the cache is slim, too; this is about what's left out.
 func TestSlimPod(t *testing.T) {
+	own := slimming{DefaultOptions()}
 	large := func(p *corev1.Pod) {
 		p.Annotations = map[string]string{"example.com/notes": "long", batchv1.JobCompletionIndexAnnotation: "3"}
 		p.Spec.NodeName = "node"
@@ -38,41 +43,64 @@ func TestSlimPod(t *testing.T) {
 		"of another kind's, with a finalizer": {aPod("a", large, by("Other")), aPod("a", by("Other"), func(p *corev1.Pod) { p.Labels, p.Status = nil, corev1.PodStatus{} })},
 		"of a Job, slim already":              {aPod("a", ours), aPod("a", ours)},
 	} {
-		if diff := cmp.Diff(row.want, slimmed(t, row.pod)); diff != "" {
+		if diff := cmp.Diff(row.want, slimmed(t, row.pod, DefaultOptions())); diff != "" {
 			t.Errorf("%s: -want +got\n%s", name, diff)
 		}
 	}
-	others, err := slimPod(aPod("a", large, by("Other"), func(p *corev1.Pod) { p.Finalizers = nil }))
+	others, err := own.pod(aPod("a", large, by("Other"), func(p *corev1.Pod) { p.Finalizers = nil }))
 	want := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", UID: "a"}}
 	if diff := cmp.Diff(want, others); err != nil || diff != "" {
 		t.Errorf("of another kind's: %v, -want +got\n%s", err, diff)
 	}
-	if again, err := slimPod(others); err != nil || again != others {
+	if again, err := own.pod(others); err != nil || again != others {
 		t.Errorf("slim already: %v, %v", again, err)
 	}
 	gone := cache.DeletedFinalStateUnknown{Key: "ns/a"}
-	if got, err := slimPod(gone); got != gone || err != nil {
+	if got, err := own.pod(gone); got != gone || err != nil {
 		t.Errorf("%v, %v", got, err)
 	}
 }
 
-// A finished Job starts no Pods.
+// A finished Job starts no Pods, nor does one of another controller.
 func TestSlimJob(t *testing.T) {
 	end := func(j *batchv1.Job) {
-		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+		j.Status.Conditions = []batchv1.JobCondition{
+			{Type: "Other", Status: corev1.ConditionTrue},
+			{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, Message: "long", LastTransitionTime: metav1.NewTime(noon)},
+		}
 	}
-	fields := func(j *batchv1.Job) { j.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}} }
+	meta := func(j *batchv1.Job) {
+		j.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
+		j.Labels = map[string]string{"a": "b", v1alpha1.LabelOrigin: "hub"}
+		j.Annotations = map[string]string{"a": "b"}
+		j.Spec.TTLSecondsAfterFinished = ptr.To[int32](5)
+	}
+	others := func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To("example.com/other") }
+	little := func(edits ...func(*batchv1.Job)) *batchv1.Job {
+		job := &batchv1.Job{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "job", UID: "job-uid", Labels: map[string]string{v1alpha1.LabelOrigin: "hub"}},
+			Spec:       batchv1.JobSpec{ManagedBy: aJob(edits...).Spec.ManagedBy, TTLSecondsAfterFinished: ptr.To[int32](5)},
+		}
+		if plan.Finished(aJob(edits...)) != nil {
+			job.Status.Conditions = []batchv1.JobCondition{
+				{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(noon)},
+			}
+		}
+		return job
+	}
 	for name, row := range map[string]struct{ job, want *batchv1.Job }{
-		"that runs": {aJob(fields), aJob()},
-		"finished":  {aJob(fields, end), aJob(end, func(j *batchv1.Job) { j.Spec.Template = corev1.PodTemplateSpec{} })},
+		"that runs":              {aJob(meta), aJob(meta, func(j *batchv1.Job) { j.ManagedFields = nil })},
+		"finished":               {aJob(meta, end), little(end)},
+		"of another's":           {aJob(meta, others), little(others)},
+		"of another's, finished": {aJob(meta, others, end), little(others, end)},
+		"of another's, slim":     {little(others, end), little(others, end)},
 	} {
-		got, err := slimJob(row.job)
-		if diff := cmp.Diff(row.want, got); err != nil || diff != "" {
-			t.Errorf("%s: %v, -want +got\n%s", name, err, diff)
+		if diff := cmp.Diff(row.want, slimJob(t, row.job, DefaultOptions(), Options{ManagedBy: []string{"example.com/third"}})); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
 		}
 	}
 	gone := cache.DeletedFinalStateUnknown{Key: "ns/a"}
-	if got, err := slimJob(gone); got != gone || err != nil {
+	if got, err := (slimming{}).job(gone); got != gone || err != nil {
 		t.Errorf("%v, %v", got, err)
 	}
 }

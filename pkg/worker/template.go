@@ -1,7 +1,9 @@
 package worker
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -16,6 +18,10 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror/recentfields"
 )
 
+// maxRecentTemplate bounds the values of a Pod template with recent fields: in maps each takes some
+// 200 bytes, and is there several times.
+const maxRecentTemplate = 30_000
+
 // wholeTemplate is the spec of a Job's Pod template as the API server sends it: with the fields
 // that the types of this build don't know.
 type wholeTemplate struct {
@@ -28,6 +34,9 @@ type wholeTemplate struct {
 func (s *jobSync) wholeTemplate(ctx context.Context) (*wholeTemplate, error) {
 	if !hasRecentTemplate(s.job) {
 		return nil, nil
+	}
+	if err := s.checkRecentTemplate(); err != nil {
+		return nil, err
 	}
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(batchv1.SchemeGroupVersion.WithKind("Job"))
@@ -56,6 +65,26 @@ func hasRecentTemplate(job *batchv1.Job) bool {
 		}
 	}
 	return false
+}
+
+// checkRecentTemplate refuses a template that would take too much as maps.
+func (s *jobSync) checkRecentTemplate() error {
+	text, err := json.Marshal(s.job.Spec.Template)
+	if err != nil {
+		return err
+	}
+	n := valuesIn(text)
+	if n <= maxRecentTemplate {
+		return nil
+	}
+	err = fmt.Errorf("the Pod template has %d values, and with fields that not every API server keeps it may have %d", n, maxRecentTemplate)
+	s.events.Eventf(s.job, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
+	return err
+}
+
+// valuesIn counts the values in JSON; what looks like one in a string counts, too.
+func valuesIn(text []byte) int {
+	return bytes.Count(text, []byte("{")) + bytes.Count(text, []byte("[")) + bytes.Count(text, []byte(","))
 }
 
 // create creates a Pod with the recent fields of the template, and has the answer in the Pod.

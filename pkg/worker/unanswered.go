@@ -62,7 +62,7 @@ func (r *reconciler) confirmPods(ctx context.Context, job *batchv1.Job, cached [
 		for i := range page.Items {
 			if metav1.IsControlledBy(&page.Items[i], job) {
 				existing.Insert(page.Items[i].UID)
-				known.noteCreated(&page.Items[i], r.clock.Now())
+				r.noteCreated(known, &page.Items[i])
 			}
 		}
 		known.observe(cached)

@@ -101,11 +101,16 @@ func containersEnd(p *corev1.Pod) (time.Time, bool) {
 	return last, !last.IsZero()
 }
 
+// IsSidecar reports whether an init container keeps running.
+func IsSidecar(c *corev1.Container) bool {
+	return ptr.Deref(c.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways
+}
+
 // sidecarStatuses are the states of the init containers that keep running.
 func sidecarStatuses(p *corev1.Pod) (out []corev1.ContainerStatus) {
 	sidecars := sets.Set[string]{}
 	for i := range p.Spec.InitContainers {
-		if c := &p.Spec.InitContainers[i]; ptr.Deref(c.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways {
+		if c := &p.Spec.InitContainers[i]; IsSidecar(c) {
 			sidecars.Insert(c.Name)
 		}
 	}

@@ -102,7 +102,7 @@ func TestBackoffPerIndex(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			p := Compute(snap(aJob(sized(1, 2), indexLimit(5)), row.second, row.pods...), testOptions)
-			if len(p.Create) != len(row.create) || len(p.Create) > 0 && CompletionIndex(p.Create[0]) != row.create[0] {
+			if len(p.Create) != len(row.create) || len(p.Create) > 0 && CompletionIndex(p.Create[0]()) != row.create[0] {
 				t.Errorf("creates %d Pods", len(p.Create))
 			}
 			if p.Wake != row.wake {
@@ -115,7 +115,7 @@ func TestBackoffPerIndex(t *testing.T) {
 // One index's back-off delays no other index that has a place.
 func TestBackoffPerIndexIsIndependent(t *testing.T) {
 	p := Compute(snap(aJob(sized(2, 5), indexLimit(5)), 1, aPod("a", index(0), failures(0), exited(1, 0))), testOptions)
-	if len(p.Create) != 1 || CompletionIndex(p.Create[0]) != 1 {
-		t.Errorf("creates %v", p.Create)
+	if len(p.Create) != 1 || CompletionIndex(p.Create[0]()) != 1 {
+		t.Errorf("creates %d Pods", len(p.Create))
 	}
 }

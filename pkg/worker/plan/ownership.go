@@ -17,13 +17,19 @@ type Ownership struct {
 	Release []*corev1.Pod
 }
 
+// isKept reports whether the Pod stays with its controller, whatever the selector: its labels
+// aren't known.
+func isKept(p *corev1.Pod) bool {
+	return labelsLeftOut(p.Labels) && metav1.GetControllerOfNoCopy(p) != nil
+}
+
 // OwnershipOf sorts the Pods of the Job and those without a controller. A Job that is being deleted
 // neither adopts nor releases Pods.
 func OwnershipOf(job *batchv1.Job, selector Selector, pods []*corev1.Pod, pending Pending, finalizer string) (o Ownership) {
 	deleting := job.DeletionTimestamp != nil
 	for _, p := range classify(pods, pending, finalizer) {
 		controller := metav1.GetControllerOfNoCopy(p.Pod)
-		matches := selector.Matches(p.Labels)
+		matches := selector.Matches(p.Labels) || isKept(p.Pod)
 		switch {
 		case controller == nil && matches && !deleting && !p.deleted:
 			o.Adopt = append(o.Adopt, p.Pod)

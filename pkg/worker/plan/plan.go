@@ -37,8 +37,10 @@ type Event struct{ Type, Reason, Message string }
 
 // Plan is what a sync does first; an empty one changes no Pod.
 type Plan struct {
-	Delete       []Deletion
-	Create       []*corev1.Pod
+	Delete []Deletion
+	// Create makes one Pod by each function. Together, those of a large template would take
+	// gigabytes.
+	Create       []func() *corev1.Pod
 	CreateReason CreateReason
 	Wake         time.Duration // see package wake
 	// the limit per sync has cut it: there's more to do at once, unless this fails

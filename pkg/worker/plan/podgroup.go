@@ -98,9 +98,13 @@ func MinCount(p *schedulingv1beta1.PodGroupSchedulingPolicy) *int32 {
 
 // Join makes Pods that are to be created members of the PodGroup. As the built-in's, they have the
 // Job as their only owner.
-func Join(pods []*corev1.Pod, g *schedulingv1beta1.PodGroup) {
-	for _, p := range pods {
-		p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr.To(g.Name)}
+func Join(pods []func() *corev1.Pod, g *schedulingv1beta1.PodGroup) {
+	for i, make := range pods {
+		pods[i] = func() *corev1.Pod {
+			p := make()
+			p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr.To(g.Name)}
+			return p
+		}
 	}
 }
 

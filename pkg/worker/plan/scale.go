@@ -80,7 +80,7 @@ func (f *facts) grow(p *Plan, missing int) {
 	limit := f.options.MaxPodCreateDeletePerSync
 	if !f.indexed {
 		for range min(missing, limit) {
-			p.Create = append(p.Create, f.newPod())
+			p.Create = append(p.Create, f.newPod)
 		}
 		p.More = missing > limit
 		return
@@ -95,6 +95,6 @@ func (f *facts) grow(p *Plan, missing int) {
 	}
 	p.More = len(indexes) > limit
 	for _, index := range indexes[:min(len(indexes), limit)] {
-		p.Create = append(p.Create, f.newIndexedPod(index))
+		p.Create = append(p.Create, func() *corev1.Pod { return f.newIndexedPod(index) })
 	}
 }

@@ -100,7 +100,7 @@ func TestPendingIndexes(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			var got []int
 			for _, c := range Compute(snap(row.job, 0, row.pods...), testOptions).Create {
-				got = append(got, CompletionIndex(c))
+				got = append(got, CompletionIndex(c()))
 			}
 			if !slices.Equal(got, row.want) {
 				t.Errorf("creates indexes %v, want %v", got, row.want)

@@ -30,7 +30,7 @@ func TestSelectorIsKubernetes(t *testing.T) {
 		for range rnd.IntN(3) * min(n, 1) {
 			metav1.AddLabelToSelector(s, some("key"), some("value"))
 		}
-		for range rnd.IntN(3) * min(n, 1) {
+		for range rnd.IntN(5) * min(n, 1) {
 			r := metav1.LabelSelectorRequirement{Key: some("key"), Operator: operators[rnd.IntN(4)]}
 			if r.Operator == metav1.LabelSelectorOpIn || r.Operator == metav1.LabelSelectorOpNotIn {
 				r.Values = []string{some("value"), some("value")}
@@ -67,5 +67,41 @@ func TestSelectorOfVeryManyValues(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(10, func() { s.Matches(set) }); n > 0 {
 		t.Errorf("%v allocations for a match", n)
+	}
+}
+
+// A tenant's Job has as many expressions as fit into one, and his Pods many labels.
+func TestSelectorOfVeryManyExpressions(t *testing.T) {
+	same, own := &metav1.LabelSelector{}, &metav1.LabelSelector{}
+	labels := map[string]string{}
+	for i := range 60_000 {
+		r := metav1.LabelSelectorRequirement{Key: "key", Operator: metav1.LabelSelectorOpDoesNotExist}
+		same.MatchExpressions = append(same.MatchExpressions, r)
+		r.Key = fmt.Sprintf("%x", i)
+		own.MatchExpressions = append(own.MatchExpressions, r)
+		labels["label-"+r.Key] = ""
+	}
+	few := map[string]string{"x": "1", "y": "2"}
+	for name, row := range map[string]struct {
+		selector *metav1.LabelSelector
+		labels   map[string]string
+		want     int
+	}{
+		"with one key":                 {same, few, 1},
+		"with one key, of many labels": {same, labels, 1},
+		"each with a key of its own":   {own, few, 2},
+		"that ask for more labels than there are": {
+			&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: "a", Operator: metav1.LabelSelectorOpExists}, {Key: "c", Operator: metav1.LabelSelectorOpExists},
+			}}, map[string]string{"a": ""}, 0,
+		},
+	} {
+		s := selecting(row.selector)
+		if matches, looked := s.look(row.labels); looked != row.want || matches == (row.want == 0) {
+			t.Errorf("%s: matches %v, looks at %d keys, want %d", name, matches, looked, row.want)
+		}
+		if n := testing.AllocsPerRun(10, func() { s.Matches(row.labels) }); n > 0 {
+			t.Errorf("%s: %v allocations for a match", name, n)
+		}
 	}
 }

@@ -105,7 +105,7 @@ func TestShard(t *testing.T) {
 			p := Compute(snap(row.job, 0, row.pods...), testOptions)
 			var create []int
 			for _, made := range p.Create {
-				create = append(create, CompletionIndex(made))
+				create = append(create, CompletionIndex(made()))
 			}
 			if !slices.Equal(create, row.create) {
 				t.Errorf("creates %v, want %v", create, row.create)
@@ -233,7 +233,7 @@ func TestUnansweredIndexesAreKept(t *testing.T) {
 	if got := ptr.Deref(carryOut(p).Observed, "as it was"); got != "3,5" {
 		t.Errorf("observes %q", got)
 	}
-	if len(p.Create) != 1 || CompletionIndex(p.Create[0]) != 5 {
-		t.Errorf("creates %v", p.Create)
+	if len(p.Create) != 1 || CompletionIndex(p.Create[0]()) != 5 {
+		t.Errorf("creates %d Pods", len(p.Create))
 	}
 }

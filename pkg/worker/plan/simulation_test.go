@@ -149,7 +149,7 @@ func (c *controller) carryOut(job *batchv1.Job, p *Plan) (Result, error) {
 		out.Deleted.Insert(d.Pod.UID)
 	}
 	for _, wanted := range p.Create {
-		made, err := c.w.create(wanted)
+		made, err := c.w.create(wanted())
 		if err != nil {
 			return out, err
 		}

@@ -21,7 +21,7 @@ func TestNewPod(t *testing.T) {
 		j.Spec.Template.Annotations = map[string]string{"a": "1"}
 		j.Spec.Template.Finalizers = []string{"user/own"}
 	})
-	got := Compute(snap(job, 0), testOptions).Create[0]
+	got := Compute(snap(job, 0), testOptions).Create[0]()
 	want := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "ns", GenerateName: "job-", OwnerReferences: owner,
@@ -43,7 +43,7 @@ func TestNewIndexedPod(t *testing.T) {
 		spec.InitContainers = []corev1.Container{{Name: "init"}}
 		spec.Containers = append(spec.Containers, corev1.Container{Name: "own", Env: []corev1.EnvVar{{Name: indexEnv, Value: "x"}}})
 	})
-	got := Compute(snap(job, 0), testOptions).Create[0]
+	got := Compute(snap(job, 0), testOptions).Create[0]()
 	env := []corev1.EnvVar{{Name: indexEnv, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
 		FieldPath: "metadata.labels['batch.kubernetes.io/job-completion-index']",
 	}}}}
@@ -74,7 +74,7 @@ func TestPodNamePrefix(t *testing.T) {
 	}
 	// With a manual selector, a Job's name may be as long as a Pod's. The API server cuts the prefix.
 	job := aJob(func(j *batchv1.Job) { j.Name, j.Spec.ManualSelector = strings.Repeat("x", 253), ptr.To(true) })
-	if got := Compute(snap(job, 0), testOptions).Create[0].GenerateName; got != job.Name+"-" {
+	if got := Compute(snap(job, 0), testOptions).Create[0]().GenerateName; got != job.Name+"-" {
 		t.Errorf("prefix %q", got)
 	}
 }
@@ -98,7 +98,7 @@ func TestIndexFailureAnnotations(t *testing.T) {
 		{"the Pod that failed last decides", aJob(indexLimit(9)), []*corev1.Pod{aPod("a", index(0), failures(4), failed), aPod("b", index(0), failures(1), failed)}, "5", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			got := Compute(snap(row.job, 9999, row.failed...), testOptions).Create[0].Annotations
+			got := Compute(snap(row.job, 9999, row.failed...), testOptions).Create[0]().Annotations
 			if got[batchv1.JobIndexFailureCountAnnotation] != row.wantCounted || got[batchv1.JobIndexIgnoredFailureCountAnnotation] != row.wantIgnored {
 				t.Errorf("annotations %v", got)
 			}

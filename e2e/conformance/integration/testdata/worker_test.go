@@ -106,12 +106,6 @@ func newController(tb testing.TB, restConfig *rest.Config, delay time.Duration) 
 			tb.Fatal(err)
 		}
 	}
-	mgr, err := ctrl.NewManager(rest.AddUserAgent(restConfig, "job-controller"), ctrl.Options{
-		Scheme: scheme, Cache: cacheOptions(delay), Metrics: metricsserver.Options{BindAddress: "0"},
-	})
-	if err != nil {
-		tb.Fatal(err)
-	}
 	options := worker.Options{
 		Concurrency:       1,
 		PodFailureBackoff: jobcontroller.DefaultJobPodFailureBackOff, MaxPodFailureBackoff: jobcontroller.MaxJobPodFailureBackOff,
@@ -120,7 +114,14 @@ func newController(tb testing.TB, restConfig *rest.Config, delay time.Duration) 
 		FenceAfter:                -1,
 	}
 	options.MaxPodFailureBackoff = max(options.MaxPodFailureBackoff, options.PodFailureBackoff)
-	if err := worker.Setup(mgr, options.DropIn()); err != nil {
+	options = options.DropIn()
+	mgr, err := ctrl.NewManager(rest.AddUserAgent(restConfig, "job-controller"), ctrl.Options{
+		Scheme: scheme, Cache: cacheOptions(options, delay), Metrics: metricsserver.Options{BindAddress: "0"},
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := worker.Setup(mgr, options); err != nil {
 		tb.Fatal(err)
 	}
 	jobmetrics.Register() // so that validateCounterMetric can ask them for their labels
@@ -128,8 +129,8 @@ func newController(tb testing.TB, restConfig *rest.Config, delay time.Duration) 
 }
 
 // cacheOptions are those of pkg/worker. With a delay, Jobs come into the cache that much later.
-func cacheOptions(delay time.Duration) cache.Options {
-	options := worker.CacheOptions()
+func cacheOptions(of worker.Options, delay time.Duration) cache.Options {
+	options := worker.CacheOptions([]worker.Options{of})
 	if delay > 0 {
 		options.ByObject[&batchv1.Job{}] = cache.ByObject{Transform: func(obj any) (any, error) {
 			time.Sleep(delay)
