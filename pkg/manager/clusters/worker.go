@@ -122,6 +122,12 @@ func (w *Worker) Synced() bool { return w.view.Load().State == Ready }
 // connected.
 func (w *Worker) Client() client.Client { return w.link.Client() }
 
+// Hold returns a context for requests whose answers are used until release is called. From the
+// first large one on, the worker's other large answers wait for that: they aren't all held at once.
+func (w *Worker) Hold(ctx context.Context) (held context.Context, release func()) {
+	return w.link.Hold(ctx)
+}
+
 // Ledger records the worker's capacity. Placement can use it while View().Capacity.Known;
 // reservations may be made at any time.
 func (w *Worker) Ledger() *placement.Ledger { return w.feed.Ledger() }

@@ -138,6 +138,8 @@ func (r *Reconciler) act(ctx context.Context, t *turn, action dispatch.Action) (
 
 // actIn carries out one action in a worker.
 func (r *Reconciler) actIn(ctx context.Context, t *turn, w worker, action dispatch.Action) (result, error) {
+	ctx, release := w.Hold(ctx)
+	defer release()
 	switch a := action.(type) {
 	case dispatch.ConfirmLeft:
 		return r.confirmLeft(ctx, t, w)

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"context"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -42,6 +43,8 @@ type workerView interface {
 type worker interface {
 	workerView
 	Client() client.Client
+	// Hold is for requests whose answers are used until release is called.
+	Hold(ctx context.Context) (held context.Context, release func())
 	Ledger() *placement.Ledger
 	Mirrors() []packed.Facts
 }

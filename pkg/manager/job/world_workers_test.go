@@ -1,6 +1,7 @@
 package job
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -96,6 +97,9 @@ func (v *fakeWorker) Synced() bool              { return !v.isAway() }
 func (v *fakeWorker) LastStart() time.Time      { return time.Time{} }
 func (v *fakeWorker) Client() client.Client     { return v.world.client(v.api) }
 func (v *fakeWorker) Ledger() *placement.Ledger { return v.ledger }
+func (v *fakeWorker) Hold(ctx context.Context) (context.Context, func()) {
+	return ctx, func() {}
+}
 func (v *fakeWorker) Mirrors() []packed.Facts {
 	var facts []packed.Facts
 	for _, m := range v.seen {

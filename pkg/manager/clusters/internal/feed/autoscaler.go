@@ -29,6 +29,7 @@ import (
 // workers have one autoscaler or the other. It watches what becomes of NodeClaims where there are
 // NodePools. Only the supervisor calls start and stop.
 type autoscalerReader struct {
+	link            *link.Link
 	worker          string
 	karpenter, core *rest.RESTClient
 	claims          claimWatch
@@ -86,7 +87,7 @@ func newAutoscalerReader(l *link.Link, ledger *placement.Ledger, call autoscaler
 	}
 	core, err := l.Reader(corev1.SchemeGroupVersion)
 	r := &autoscalerReader{
-		worker: options.Worker, karpenter: karpenter, core: core, ledger: ledger, clock: options.Clock, autoscalerCallbacks: call,
+		link: l, worker: options.Worker, karpenter: karpenter, core: core, ledger: ledger, clock: options.Clock, autoscalerCallbacks: call,
 		every: autoscalerIntervals * options.ProbeInterval, timeout: options.RequestTimeout,
 	}
 	r.claims = claimWatch{api: claims, selector: r.launches.Selector(), clock: r.clock, retry: r.every, again: options.RetryDelay, begun: r.claimsBegun}
@@ -183,6 +184,8 @@ func (r *autoscalerReader) due(now time.Time) time.Time {
 func (r *autoscalerReader) read(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
+	ctx, release := r.link.Hold(ctx)
+	defer release()
 	pools, poolsErr := r.nodePools(ctx)
 	status, groupsErr := r.groupStatus(ctx)
 	if isUnknown(poolsErr) || isUnknown(groupsErr) {

@@ -111,7 +111,11 @@ func (from informerSource) list(
 	}
 	ctx, cancel := context.WithTimeout(ctx, listTimeOf(from.link.Options()).all)
 	defer cancel()
+	release := func() {}
+	defer func() { release() }()
 	return listAll(ctx, options, from.intake, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		release() // the page before has been taken in
+		ctx, release = from.link.Hold(ctx)
 		return request(options).Do(ctx).Get()
 	})
 }

@@ -2,6 +2,7 @@ package link
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -65,10 +66,10 @@ func refuseEncoded(resp *http.Response) error {
 }
 
 // bound limits what is read of an answer, by the class of its request, and what it becomes when
-// it's decoded. An event of a watch counts as an answer. The error is also passed to broken,
-// because client-go makes a mere text of it in a watch; that of a list isn't, because the list may
-// be read in smaller pages.
-func bound(class requestClass, resp *http.Response, broken func(*BoundError)) {
+// it's decoded. An event of a watch counts as an answer. A large answer waits for h. The error is
+// also passed to broken, because client-go makes a mere text of it in a watch; that of a list
+// isn't, because the list may be read in smaller pages.
+func bound(class requestClass, resp *http.Response, h *hold, broken func(*BoundError)) {
 	watches := verb(resp.Request) == "watch" && resp.StatusCode == http.StatusOK
 	limit, what := maxBytes[class], "the answer"
 	switch {
@@ -77,8 +78,15 @@ func bound(class requestClass, resp *http.Response, broken func(*BoundError)) {
 	case class == informerRequest:
 		broken = func(*BoundError) {}
 	}
-	from := resp.Body
-	body := &boundedBody{ReadCloser: from, broken: broken, explain: func(err error) *BoundError {
+	ctx, cancel := context.WithCancel(resp.Request.Context())
+	from := &largeReader{from: resp.Body, large: func() error { return h.large(ctx) }}
+	closed := func() {
+		cancel()
+		if h.ofAnswer {
+			h.release()
+		}
+	}
+	body := &boundedBody{ReadCloser: resp.Body, closed: closed, broken: broken, explain: func(err error) *BoundError {
 		switch {
 		case errors.Is(err, errTooLarge):
 			return tooLarge(resp.Request, what, limit)
@@ -89,13 +97,25 @@ func bound(class requestClass, resp *http.Response, broken func(*BoundError)) {
 	}}
 	// unreadable: client-go takes it for JSON
 	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	var read func() (data []byte, decoded int64, err error)
 	switch {
 	case mediaType != runtime.ContentTypeProtobuf:
-		body.next = (&valueReader{from: from, limit: limit, eachAnew: watches}).next
+		read = (&valueReader{from: from, limit: limit, eachAnew: watches}).next
 	case watches:
-		body.next = func() ([]byte, error) { return readFrame(from) }
+		read = func() ([]byte, int64, error) { return readFrame(from) }
 	default:
-		body.next = func() ([]byte, error) { return readObject(from, limit) }
+		read = func() ([]byte, int64, error) { return readObject(from, limit) }
+	}
+	body.next = func() ([]byte, error) {
+		if watches { // the event before has been taken
+			h.release()
+			from.read = 0
+		}
+		data, decoded, err := read()
+		if waiting := h.decodes(ctx, decoded); waiting != nil {
+			return nil, waiting
+		}
+		return data, err
 	}
 	resp.Body = body
 }
@@ -121,7 +141,14 @@ type boundedBody struct {
 	read    []byte // and not asked for yet
 	explain func(error) *BoundError
 	broken  func(*BoundError)
+	closed  func()
 	ended   error
+}
+
+// Close ends all that waits for the answer.
+func (b *boundedBody) Close() error {
+	b.closed()
+	return b.ReadCloser.Close()
 }
 
 // Read reads from the body, and fails once a bound is broken.
@@ -141,19 +168,20 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// readObject reads all of an answer in protobuf.
-func readObject(from io.Reader, limit int) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(from, int64(limit)+1))
-	if len(data) > limit {
-		return nil, errTooLarge
-	}
-	if err := checkObject(data); err != nil {
-		return nil, err
-	}
-	if err == nil {
+// readObject reads all of an answer in protobuf, and returns what it becomes, too.
+func readObject(from io.Reader, limit int) (data []byte, decoded int64, err error) {
+	data, err = io.ReadAll(io.LimitReader(from, int64(limit)+1))
+	switch {
+	case len(data) > limit:
+		return nil, 0, errTooLarge
+	case err == nil:
 		err = io.EOF
 	}
-	return data, err
+	decoded, broken := checkObject(data)
+	if broken != nil {
+		return nil, 0, broken
+	}
+	return data, decoded, err
 }
 
 // usualFrame is how large most events are at most: no more memory is taken before the bytes have
@@ -161,110 +189,24 @@ func readObject(from io.Reader, limit int) ([]byte, error) {
 const usualFrame = 16 << 10
 
 // readFrame reads an event of a watch in protobuf, which has its length in four bytes before it.
-func readFrame(from io.Reader) ([]byte, error) {
+// It returns what the event becomes, too.
+func readFrame(from io.Reader) (data []byte, decoded int64, err error) {
 	var header [4]byte
 	if _, err := io.ReadFull(from, header[:]); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	length := binary.BigEndian.Uint32(header[:])
 	if length > maxEventBytes {
-		return nil, errTooLarge
+		return nil, 0, errTooLarge
 	}
 	var frame bytes.Buffer
 	frame.Grow(len(header) + int(min(length, usualFrame)) + bytes.MinRead)
 	frame.Write(header[:])
 	if _, err := io.CopyN(&frame, from, int64(length)); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	if err := checkEvent(frame.Bytes()[len(header):]); err != nil {
-		return nil, err
+	if decoded, err = checkEvent(frame.Bytes()[len(header):]); err != nil {
+		return nil, 0, err
 	}
-	return frame.Bytes(), nil
-}
-
-// maxElements bounds the elements of a JSON value: each can become a struct.
-const maxElements = maxDecodedBytes / (2 << 10)
-
-// valueReader reads JSON, and counts the bytes and elements: of all, or of each value with what is
-// before it.
-type valueReader struct {
-	from     io.Reader
-	limit    int
-	eachAnew bool
-	buffer   [32 << 10]byte
-
-	value           bytes.Buffer // as far as it's read
-	elements, depth int
-	outside         Structure
-}
-
-// next returns a value, or several, or all at its end. Nothing decodes a value that has no end.
-func (r *valueReader) next() ([]byte, error) {
-	var values []byte
-	for len(values) == 0 {
-		n, err := r.from.Read(r.buffer[:])
-		for _, b := range r.buffer[:n] {
-			r.value.WriteByte(b)
-			whole := r.count(b)
-			if r.value.Len() > r.limit || r.elements > maxElements {
-				return nil, errTooLarge
-			}
-			if !whole || !r.eachAnew {
-				continue
-			}
-			if HasCostlyQuantity(r.value.Bytes()) {
-				return nil, errCostly
-			}
-			values = append(values, r.value.Bytes()...)
-			r.value.Reset()
-			r.elements = 0
-		}
-		switch {
-		case err == nil:
-		case r.eachAnew:
-			return append(values, r.value.Bytes()...), err
-		case HasCostlyQuantity(r.value.Bytes()):
-			return nil, errCostly
-		default:
-			return r.value.Bytes(), err
-		}
-	}
-	return values, nil
-}
-
-// count takes the next byte, and reports whether a value ends with it.
-func (r *valueReader) count(b byte) bool {
-	if !r.outside.Has(b) {
-		return false
-	}
-	switch b {
-	case ',':
-		r.elements++
-	case '{', '[':
-		r.depth++
-		r.elements++
-	case '}', ']':
-		r.depth--
-		return r.depth == 0
-	}
-	return false
-}
-
-// Structure tells the bytes of a JSON text that give it its structure from those of its strings.
-// The zero value is at the begin of a text.
-type Structure struct{ inString, escape bool }
-
-// Has takes the next byte of the text, and reports whether it is outside of strings.
-func (s *Structure) Has(b byte) bool {
-	switch {
-	case s.escape:
-		s.escape = false
-	case s.inString:
-		s.escape, s.inString = b == '\\', b != '"'
-	case b == '"':
-		s.inString = true
-	default:
-		return true
-	}
-	return false
+	return frame.Bytes(), decoded, nil
 }

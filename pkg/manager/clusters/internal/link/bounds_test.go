@@ -62,7 +62,7 @@ func TestManySmallEventsAreNoLargeOne(t *testing.T) {
 			stream := strings.Repeat(event, 2*maxEventBytes/len(event))
 			for _, piece := range []int{1, 3, 4096, len(stream)} {
 				resp := answer(t, "/x?watch=true", contentType, stream, piece) //nolint:bodyclose // answer closes it
-				bound(informerRequest, resp, func(err *BoundError) { t.Errorf("in pieces of %d: %v", piece, err) })
+				bound(informerRequest, resp, aHold(), func(err *BoundError) { t.Errorf("in pieces of %d: %v", piece, err) })
 				if got, err := io.ReadAll(resp.Body); err != nil || string(got) != stream {
 					t.Errorf("in pieces of %d: %d bytes pass, want %d: %v", piece, len(got), len(stream), err)
 				}
@@ -117,7 +117,7 @@ func TestAFewBytesThatBecomeMany(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			resp := answer(t, row.path, row.contentType, row.body, 1<<20) //nolint:bodyclose // answer closes it
-			bound(jobRequest, resp, func(*BoundError) {})
+			bound(jobRequest, resp, aHold(), func(*BoundError) {})
 			var broken *BoundError
 			if got, err := io.ReadAll(resp.Body); !errors.As(err, &broken) {
 				t.Errorf("%d bytes pass: %v", len(got), err)
@@ -168,7 +168,7 @@ func TestLargeObjectsAreAffordable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			data := inProtobuf(t, object)
 			resp := answer(t, "/x", protobufType, string(data), 1<<20) //nolint:bodyclose // answer closes it
-			bound(informerRequest, resp, func(*BoundError) {})
+			bound(informerRequest, resp, aHold(), func(*BoundError) {})
 			if got, err := io.ReadAll(resp.Body); err != nil || !bytes.Equal(got, data) {
 				t.Fatalf("%d of %d bytes pass: %v", len(got), len(data), err)
 			}

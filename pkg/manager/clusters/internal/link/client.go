@@ -46,11 +46,12 @@ func (l *Link) newClient() (client.Client, error) {
 	requests := l.httpClient(jobRequest)
 	requests.Timeout = l.options.RequestTimeout
 	limiter := limiter{flowcontrol.NewTokenBucketRateLimiter(l.options.QPS, l.options.Burst), l.meter.throttle}
-	return client.New(&rest.Config{Host: AnyHost, RateLimiter: limiter, WarningHandler: rest.NoWarnings{}}, client.Options{
+	plain, err := client.New(&rest.Config{Host: AnyHost, RateLimiter: limiter, WarningHandler: rest.NoWarnings{}}, client.Options{
 		HTTPClient: requests,
 		Scheme:     l.options.Scheme,
 		Mapper:     mapper,
 	})
+	return heldClient{plain, l}, err
 }
 
 // Reader makes a bare client of one API group, whose requests fail while the worker isn't

@@ -37,7 +37,7 @@ func FuzzCost(f *testing.F) {
 			resp := &http.Response{
 				StatusCode: http.StatusOK, Request: req, Header: http.Header{"Content-Type": {contentType}}, Body: io.NopCloser(strings.NewReader(text)),
 			}
-			bound(informerRequest, resp, func(*BoundError) {})
+			bound(informerRequest, resp, aHold(), func(*BoundError) {})
 			if data, err := io.ReadAll(resp.Body); err == nil {
 				info, _ := apiruntime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), contentType)
 				_, _ = apiruntime.Decode(info.Serializer, data) // whatever it is

@@ -20,8 +20,8 @@ import (
 // two bytes are a Pod, which is a struct of more than a kilobyte.
 const maxDecodedBytes = 64 << 20
 
-// alwaysSmall is the size up to which nothing can become larger than that.
-const alwaysSmall = 16 << 10
+// alwaysSmall is the size up to which nothing becomes much larger than smallAnswer.
+const alwaysSmall = 1 << 10
 
 // What is charged beside the size of a struct: for a string or another field, and for an entry of a
 // map.
@@ -33,37 +33,37 @@ const (
 // magic begins each object in protobuf.
 var magic = []byte("k8s\x00")
 
-// checkObject returns why an object in protobuf mayn't be decoded: it would be too large, or has a
-// costly quantity. What client-go refuses to decode passes.
-func checkObject(data []byte) error {
+// checkObject returns what an object in protobuf becomes, or why it mayn't be decoded: it would be
+// too large, or has a costly quantity. What client-go refuses to decode passes.
+func checkObject(data []byte) (decoded int64, err error) {
 	if isPlain(data) {
-		return nil
+		return 0, nil
 	}
 	raw, ok := bytes.CutPrefix(data, magic)
 	var envelope runtime.Unknown
 	if !ok || envelope.Unmarshal(raw) != nil {
-		return nil
+		return 0, nil
 	}
 	gv, err := schema.ParseGroupVersion(envelope.APIVersion)
 	if err != nil {
-		return nil
+		return 0, nil
 	}
 	object, err := scheme.Scheme.New(gv.WithKind(envelope.Kind))
 	if err != nil {
-		return errTooLarge // without a kind, client-go takes it for what it has asked for
+		return 0, errTooLarge // without a kind, client-go takes it for what it has asked for
 	}
 	e := estimate{left: maxDecodedBytes}
 	e.message(reflect.TypeOf(object).Elem(), envelope.Raw)
 	switch {
 	case e.costly:
-		return errCostly
+		return 0, errCostly
 	case e.left < 0:
-		return errTooLarge
+		return 0, errTooLarge
 	}
-	return nil
+	return maxDecodedBytes - e.left, nil
 }
 
-// isPlain reports whether nothing in an answer can be too large, or costly.
+// isPlain reports whether an answer is small, and has nothing costly.
 func isPlain(data []byte) bool {
 	return len(data) <= alwaysSmall && !quantities.MayHaveCostly(data)
 }
@@ -85,10 +85,10 @@ func DecodedSize(o runtime.Object) int64 {
 }
 
 // checkEvent is checkObject for an event of a watch.
-func checkEvent(frame []byte) error {
+func checkEvent(frame []byte) (decoded int64, err error) {
 	var event metav1.WatchEvent
 	if isPlain(frame) || event.Unmarshal(frame) != nil {
-		return nil
+		return 0, nil
 	}
 	return checkObject(event.Object.Raw)
 }

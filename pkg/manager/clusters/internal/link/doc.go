@@ -32,9 +32,12 @@
 // # Answers without an end
 //
 // Each answer is read up to a bound (see bound). It's decoded only if that takes little memory, and
-// if it has no quantity that takes too long to compare (see checkObject). A worker that breaks a
-// bound is in quarantine: nothing is sent to it for a while. Then it's probed, and it's Ready again
-// when no bound was broken for as long.
+// if it has no quantity that takes too long to compare (see checkObject). Of the large answers of a
+// worker, one is read, decoded and used at a time, and of all workers as many as there is memory
+// for (see hold). What a worker doesn't send on keeps only its own large answers waiting.
+//
+// A worker that breaks a bound is in quarantine: nothing is sent to it for a while. Then it's
+// probed, and it's Ready again when no bound was broken for as long.
 //
 // # Trade-offs
 //

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -53,6 +54,9 @@ type Link struct {
 	probes  *rest.RESTClient
 	client  client.Client
 
+	// large has one place, for a large answer.
+	large *semaphore.Weighted
+
 	transport atomic.Pointer[Transport]
 	// broken is the last bound that an answer broke, until Keep has seen it.
 	broken         atomic.Pointer[BoundError]
@@ -77,7 +81,7 @@ type Link struct {
 
 // New makes a Link that leads nowhere yet.
 func New(options Options) (*Link, error) {
-	l := &Link{options: options, gate: newGate(), meter: newMeter(options.Worker)}
+	l := &Link{options: options, gate: newGate(), meter: newMeter(options.Worker), large: semaphore.NewWeighted(1)}
 	var err error
 	if l.probes, err = l.newREST(corev1.SchemeGroupVersion, probeRequest); err != nil {
 		return nil, err
@@ -167,12 +171,14 @@ func (l *Link) roundTrip(class requestClass, req *http.Request) (*http.Response,
 		slow := time.AfterFunc(slowAfter, l.requestProbe)
 		defer slow.Stop()
 	}
+	h := l.holdOf(req.Context())
+	h.waits()
 	before := l.now()
 	resp, err := t.RoundTrip(req)
 	l.meter.request(req, resp, err)
 	if err == nil {
 		l.clock.see(resp, before, l.now())
-		bound(class, resp, l.Break)
+		bound(class, resp, h, l.Break)
 		return resp, nil
 	}
 	var broken *BoundError

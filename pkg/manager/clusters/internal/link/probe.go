@@ -32,6 +32,8 @@ type identity struct {
 func (l *Link) probe(ctx context.Context, withVersion bool) (identity, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.options.ProbeTimeout)
 	defer cancel()
+	ctx, release := l.Hold(ctx)
+	defer release()
 	start := time.Now()
 	defer func() { l.meter.probe(time.Since(start)) }()
 

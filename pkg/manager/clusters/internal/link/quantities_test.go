@@ -72,7 +72,7 @@ func passes(t *testing.T, path, contentType, body string) error {
 	t.Helper()
 	for _, piece := range []int{1, 100, 1 << 20} {
 		resp := answer(t, path, contentType, body, piece) //nolint:bodyclose // answer closes it
-		bound(informerRequest, resp, func(*BoundError) {})
+		bound(informerRequest, resp, aHold(), func(*BoundError) {})
 		got, err := io.ReadAll(resp.Body)
 		if err != nil {
 			return err

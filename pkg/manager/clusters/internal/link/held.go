@@ -1,0 +1,50 @@
+package link
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// heldClient holds each answer until it has been decoded: client-go closes its body before that.
+// Who uses the object for longer calls Hold.
+type heldClient struct {
+	client.Client
+	link *Link
+}
+
+func (c heldClient) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+	ctx, release := c.link.Hold(ctx)
+	defer release()
+	return c.Client.Get(ctx, key, into, options...)
+}
+
+func (c heldClient) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
+	ctx, release := c.link.Hold(ctx)
+	defer release()
+	return c.Client.List(ctx, into, options...)
+}
+
+func (c heldClient) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
+	ctx, release := c.link.Hold(ctx)
+	defer release()
+	return c.Client.Create(ctx, object, options...)
+}
+
+func (c heldClient) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
+	ctx, release := c.link.Hold(ctx)
+	defer release()
+	return c.Client.Delete(ctx, object, options...)
+}
+
+func (c heldClient) Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error {
+	ctx, release := c.link.Hold(ctx)
+	defer release()
+	return c.Client.Update(ctx, object, options...)
+}
+
+func (c heldClient) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+	ctx, release := c.link.Hold(ctx)
+	defer release()
+	return c.Client.Patch(ctx, object, patch, options...)
+}

@@ -1,0 +1,100 @@
+package link
+
+import (
+	"bytes"
+	"io"
+)
+
+// elementBytes is what an element of a JSON value may become: a struct. maxElements bounds them.
+const (
+	elementBytes = 2 << 10
+	maxElements  = maxDecodedBytes / elementBytes
+)
+
+// valueReader reads JSON, and counts the bytes and elements: of all, or of each value with what is
+// before it.
+type valueReader struct {
+	from     io.Reader
+	limit    int
+	eachAnew bool
+	buffer   [32 << 10]byte
+
+	value           bytes.Buffer // as far as it's read
+	elements, depth int
+	outside         Structure
+}
+
+// next returns a value, or several, or all at its end, and what they become. Nothing decodes a
+// value that has no end.
+func (r *valueReader) next() (values []byte, decoded int64, err error) {
+	for len(values) == 0 {
+		n, err := r.from.Read(r.buffer[:])
+		for _, b := range r.buffer[:n] {
+			r.value.WriteByte(b)
+			whole := r.count(b)
+			if r.value.Len() > r.limit || r.elements > maxElements {
+				return nil, 0, errTooLarge
+			}
+			if !whole || !r.eachAnew {
+				continue
+			}
+			if HasCostlyQuantity(r.value.Bytes()) {
+				return nil, 0, errCostly
+			}
+			values = append(values, r.value.Bytes()...)
+			decoded += r.decoded()
+			r.value.Reset()
+			r.elements = 0
+		}
+		switch {
+		case err == nil:
+		case r.eachAnew:
+			return append(values, r.value.Bytes()...), decoded, err
+		case HasCostlyQuantity(r.value.Bytes()):
+			return nil, 0, errCostly
+		default:
+			return r.value.Bytes(), r.decoded(), err
+		}
+	}
+	return values, decoded, nil
+}
+
+// decoded is what the value becomes, as far as it's read.
+func (r *valueReader) decoded() int64 { return int64(r.value.Len() + r.elements*elementBytes) }
+
+// count takes the next byte, and reports whether a value ends with it.
+func (r *valueReader) count(b byte) bool {
+	if !r.outside.Has(b) {
+		return false
+	}
+	switch b {
+	case ',':
+		r.elements++
+	case '{', '[':
+		r.depth++
+		r.elements++
+	case '}', ']':
+		r.depth--
+		return r.depth == 0
+	}
+	return false
+}
+
+// Structure tells the bytes of a JSON text that give it its structure from those of its strings.
+// The zero value is at the begin of a text.
+type Structure struct{ inString, escape bool }
+
+// Has takes the next byte of the text, and reports whether it is outside of strings.
+func (s *Structure) Has(b byte) bool {
+	switch {
+	case s.escape:
+		s.escape = false
+	case s.inString:
+		s.escape, s.inString = b == '\\', b != '"'
+	case b == '"':
+		s.inString = true
+	default:
+		return true
+	}
+	return false
+}
