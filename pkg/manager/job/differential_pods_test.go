@@ -147,7 +147,8 @@ func (c *podCluster) carryOut(p *plan.Plan) plan.Result {
 		c.delete(pod)
 		result.Deleted.Insert(d.Pod.UID)
 	}
-	for _, p := range p.Create {
+	for _, pod := range p.Create {
+		p := pod()
 		c.made++
 		p.UID = types.UID(fmt.Sprintf("%s-%03d", c.api.name, c.made))
 		p.Name, p.CreationTimestamp = p.GenerateName+string(p.UID), metav1.NewTime(c.clock.Now())
