@@ -48,7 +48,7 @@ func (l *Line) passTurnLocked(key types.NamespacedName) {
 	for waits := range t.waiting {
 		w := l.waiters[waits]
 		if w == nil { // it goes back, or is gone
-			t.of, first = waits, nil
+			t.of = waits
 			break
 		}
 		if first == nil || waiting.Compare(&w.Job, first) < 0 {

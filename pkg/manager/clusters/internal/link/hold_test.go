@@ -58,8 +58,8 @@ func bodyOf(data []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(dat
 // becomesLarge is an answer of a hundred kilobytes that is some 30 MiB when it's decoded.
 func becomesLarge(t *testing.T) []byte { return repeated(t, 70_000, "Job", 2, 6, 2, 2) }
 
-// TestLargeAnswersAtOnce: three workers send eight answers each, all at once, that become large. One
-// of each worker is decoded at a time, and of few workers.
+// TestLargeAnswersAtOnce: three workers send eight answers each, all at once, that become large.
+// One of each worker is decoded at a time, and of few workers.
 func TestLargeAnswersAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		data, all, before := becomesLarge(t), semaphore.NewWeighted(2*maxDecodedBytes), heap()
