@@ -84,7 +84,7 @@ func TestManyJobsAtOnce(t *testing.T) {
 		left: map[types.NamespacedName]bool{}, done: make(chan struct{}),
 	}
 	r.Line = New(r, r, NewRuntimes(), clock.RealClock{}, time.Minute)
-	for i := range 300 {
+	for i := range 100 {
 		job := r.large(fmt.Sprint("job-", i), int32(1+i%5))
 		if i%3 > 0 {
 			job.Spec.Template.Spec.Affinity = nil
@@ -103,7 +103,7 @@ func TestManyJobsAtOnce(t *testing.T) {
 	}
 	select {
 	case <-r.done:
-	case <-time.After(time.Minute):
+	case <-time.After(2 * time.Minute):
 		t.Errorf("%d Jobs are lost: %v", len(r.left), r.Waits())
 	}
 	r.queue.ShutDownWithDrain()

@@ -129,7 +129,7 @@ func (l *Line) joinLocked(w *entry, decision placement.Decision) {
 	l.withdrawLocked(w.Key, w)
 	l.setNeeds(w, decision)
 	w.said, w.Untold = decision.Named(), len(decision.Candidates) > 0
-	w.request.Job, w.out = nil, nil
+	w.request.Job, w.out, w.isNext = nil, nil, false
 	l.waiters[w.Key] = w
 	if l.order.Add(&w.Job) {
 		l.freed.add(placement.Change{})
@@ -146,7 +146,7 @@ func (l *Line) joinLocked(w *entry, decision placement.Decision) {
 func (l *Line) awaitLocked(w *entry, candidates []placement.Cluster) {
 	l.withdrawLocked(w.Key, w)
 	waits := *w
-	waits.request.Job, waits.out, waits.isNext = nil, nil, false
+	waits.request.Job, waits.out = nil, nil
 	waits.Needs = map[string]waiting.Need{}
 	for i := range candidates {
 		waits.Needs[candidates[i].Name] = waiting.Need{Lacks: waiting.Other}

@@ -30,7 +30,13 @@ func TestOf(t *testing.T) {
 		"a copy per byte": {func(text string) { sink = make([]byte, len(text)*len(text)) }, size * size / 2, 4 * size * size},
 		"a deep stack":    {func(text string) { nest(text) }, 64 * size, 4 << 20},
 	} {
-		if cost := Of(func() { c.read(text) }); cost < c.least || cost > c.most {
+		cost := Of(func() { c.read(text) })
+		for range 5 {
+			if cost > c.most { // others allocate, too
+				cost = Of(func() { c.read(text) })
+			}
+		}
+		if cost < c.least || cost > c.most {
 			t.Errorf("%s: %d bytes, want %d to %d", name, cost, c.least, c.most)
 		}
 	}
