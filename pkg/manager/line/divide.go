@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
@@ -42,12 +41,12 @@ func (l *Line) Divide(ctx context.Context, of Reserver, d *Division, q Question)
 	one := *job
 	one.Spec.Parallelism = ptr.To(min(ptr.Deref(job.Spec.Parallelism, 1), 1))
 	w.request.Job, w.asked = &one, l.freed.count()
-	candidates := l.candidatesLocked(ctx, w, l.admits(w))
+	admits := l.admits(w)
+	candidates := l.candidatesLocked(ctx, w, admits)
 	followers, admitted := map[string]bool{}, map[string]int64{}
 	for i := range candidates {
 		c := &candidates[i]
-		followers[c.Name] = shards.Follows(job, c.JobController)
-		admitted[c.Name] = min(l.order.Admits(&w.Job, c.Name, l.clock.Now()), math.MaxInt32)
+		followers[c.Name], admitted[c.Name] = shards.Follows(job, c.JobController), min(admits(c.Name), math.MaxInt32)
 	}
 	decision, rooms := placement.Decision{TooMuch: true}, map[string]int64{}
 	if !w.heavy {
@@ -61,10 +60,12 @@ func (l *Line) Divide(ctx context.Context, of Reserver, d *Division, q Question)
 		}
 		taken := maps.Clone(l.taken)
 		l.unlocked(func() { decision, rooms = w.roomsIn(candidates, job, admitted, false) })
-		for worker := range rooms {
-			rooms[worker] = min(rooms[worker], l.admits(w)(worker))
-			if now := l.roomFor(worker, w); taken[worker] != l.taken[worker] && now < rooms[worker] {
-				rooms[worker] = now
+		for worker, found := range rooms {
+			rooms[worker] = min(found, admits(worker))
+			if taken[worker] != l.taken[worker] {
+				rooms[worker] = min(rooms[worker], l.roomFor(worker, w))
+			}
+			if rooms[worker] < found {
 				l.freed.add(moreRoom, worker) // it's looked at again
 			}
 		}
@@ -92,25 +93,25 @@ func (w *entry) roomsIn(
 ) (placement.Decision, map[string]int64) {
 	request := w.request
 	request.Lightly = lightly
-	deadline := time.Now().Add(2 * judgingTimeout) // of the decision, and of the rooms
+	capacity := make(map[string]*placement.Snapshot, len(candidates))
+	for i := range candidates {
+		capacity[candidates[i].Name] = candidates[i].Capacity
+	}
 	decision, all, rooms := place(request, candidates), placement.NewJob(job), map[string]int64{}
-	if all.Expired = func() bool { return time.Now().After(deadline) }; lightly {
+	if all.Expired = untilTimeout(); lightly {
 		all.Lightly()
 	}
-	for i := range candidates {
-		c := &candidates[i]
-		if !slices.ContainsFunc(decision.Candidates, func(o placement.Candidate) bool { return o.Cluster == c.Name }) {
+	for _, c := range decision.Candidates {
+		free := capacity[c.Cluster]
+		if free == nil || free.NodesUnknown {
+			rooms[c.Cluster] = min(parallelismOf(job), admitted[c.Cluster])
 			continue
 		}
-		if c.Capacity == nil || c.Capacity.NodesUnknown {
-			rooms[c.Name] = min(parallelismOf(job), admitted[c.Name])
-			continue
-		}
-		answer := all.Judge(c.Capacity, admitted[c.Name])
+		answer := all.Judge(free, admitted[c.Cluster])
 		if answer.Panic != "" {
-			workerpanic.Report(c.Name, answer.Panic)
+			workerpanic.Report(c.Cluster, answer.Panic)
 		}
-		rooms[c.Name] = answer.Now
+		rooms[c.Cluster] = answer.Now
 	}
 	decision.TooMuch = decision.TooMuch || all.TooMuch()
 	return decision, rooms

@@ -69,7 +69,7 @@ func (l *Line) newEntry(q Question) *entry {
 		Shape: shapeInLine(&job.Spec.Template, large), Pods: placement.PodsWanted(job),
 		Exempt: q.Exempt, Usual: l.runtimes.Usual(job.Namespace),
 	}}
-	l.read(w, job)
+	w.reads, w.out = placement.ReadsOf(&job.Spec.Template.Spec), l.stockouts.of(job) // without the lock: it takes a while
 	if deadline := job.Spec.ActiveDeadlineSeconds; deadline != nil {
 		w.Runtime = time.Duration(*deadline)*time.Second + endGrace
 	}
@@ -91,11 +91,6 @@ func shapeInLine(template *corev1.PodTemplateSpec, large bool) *placement.Shape 
 	return placement.ShapeOf(&corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 		Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: requests}}},
 	}})
-}
-
-// read reads what a Job is judged by, which may take a while.
-func (l *Line) read(w *entry, job *batchv1.Job) {
-	w.reads, w.out = placement.ReadsOf(&job.Spec.Template.Spec), l.stockouts.of(job)
 }
 
 // isTurnLocked reports whether it's a Job's turn: those that wait are looked at first when
@@ -129,7 +124,7 @@ func (l *Line) joinLocked(w *entry, decision placement.Decision) {
 	l.withdrawLocked(w.Key, w)
 	l.setNeeds(w, decision)
 	w.said, w.Untold = decision.Named(), len(decision.Candidates) > 0
-	w.request.Job, w.out, w.isNext = nil, nil, false
+	w.request.Job, w.isNext = nil, false
 	l.waiters[w.Key] = w
 	if l.order.Add(&w.Job) {
 		l.freed.add(placement.Change{})
@@ -145,14 +140,19 @@ func (l *Line) joinLocked(w *entry, decision placement.Decision) {
 // awaitLocked lets a Job wait that isn't judged yet: any change has it looked at.
 func (l *Line) awaitLocked(w *entry, candidates []placement.Cluster) {
 	l.withdrawLocked(w.Key, w)
-	waits := *w
-	waits.request.Job, waits.out = nil, nil
-	waits.Needs = map[string]waiting.Need{}
-	for i := range candidates {
-		waits.Needs[candidates[i].Name] = waiting.Need{Lacks: waiting.Other}
-	}
-	l.waiters[w.Key] = &waits
+	waits := w.unjudged(candidates, waiting.Need{Lacks: waiting.Other})
+	l.waiters[w.Key] = waits
 	l.order.Add(&waits.Job)
+}
+
+// unjudged is what waits of a Job while it's judged: it may need something in any worker.
+func (w *entry) unjudged(candidates []placement.Cluster, need waiting.Need) *entry {
+	waits := *w
+	waits.request.Job, waits.Needs = nil, map[string]waiting.Need{}
+	for i := range candidates {
+		waits.Needs[candidates[i].Name] = need
+	}
+	return &waits
 }
 
 // Withdraw takes a Job out of the line that waits no more, or goes.

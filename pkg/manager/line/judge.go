@@ -115,10 +115,15 @@ func (l *Line) roomFor(worker string, w *entry) (pods int64) {
 // bounded, too.
 const judgingTimeout = 10 * time.Second
 
+// untilTimeout reports whether a judgement that begins now has to end.
+func untilTimeout() (expired func() bool) {
+	deadline := time.Now().Add(judgingTimeout)
+	return func() bool { return time.Now().After(deadline) }
+}
+
 // place decides about a Job, and reports the workers that can't be judged.
 func place(request placement.Request, all []placement.Cluster) placement.Decision {
-	deadline := time.Now().Add(judgingTimeout)
-	request.Expired = func() bool { return time.Now().After(deadline) }
+	request.Expired = untilTimeout()
 	decision := placement.Place(request, all)
 	for i := range decision.Rejections {
 		if r := &decision.Rejections[i]; r.Panic != "" {
@@ -132,11 +137,7 @@ func place(request placement.Request, all []placement.Cluster) placement.Decisio
 // it holds there counts as free.
 func Fits(job *batchv1.Job, v WorkerReader) bool { return fits(placement.Request{Job: job}, v) }
 
-// fitsLightly is Fits without much work: a Job for which it takes more fits.
-func fitsLightly(job *batchv1.Job, v WorkerReader) bool {
-	return fits(placement.Request{Job: job, Lightly: true}, v)
-}
-
+// fits takes a Job to fit that was to be judged lightly, and takes much work.
 func fits(request placement.Request, v WorkerReader) bool {
 	c := candidate(v, keyOf(request.Job), placement.ReadsOf(&request.Job.Spec.Template.Spec))
 	c.Cordoned, c.Full, c.Namespaces = false, false, nil // what is placed may stay

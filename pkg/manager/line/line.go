@@ -140,7 +140,7 @@ func (l *Line) reserveLocked(of Reserver, reservations []dispatch.Reservation, r
 	var in []string
 	for _, reservation := range reservations {
 		w, ok := l.workers.Worker(reservation.Worker)
-		if ok && resumes && !slices.Contains(before, reservation.Worker) && !fitsLightly(reservation.Job, w) {
+		if ok && resumes && !slices.Contains(before, reservation.Worker) && !fits(placement.Request{Job: reservation.Job, Lightly: true}, w) {
 			return false
 		}
 		in = append(in, reservation.Worker)

@@ -43,12 +43,7 @@ func (l *Line) GoBack(ctx context.Context, q Question, isTime bool) (placement.D
 	unlocked := false
 	decision, judged := l.decideLocked(ctx, w, admits, func(string) bool { return false }, func(candidates []placement.Cluster) {
 		unlocked = true
-		waits := *w
-		waits.request.Job, waits.out, waits.Needs = nil, nil, map[string]waiting.Need{}
-		for i := range candidates {
-			waits.Needs[candidates[i].Name] = waiting.Need{}
-		}
-		l.returning[w.Key] = &waits
+		l.returning[w.Key] = w.unjudged(candidates, waiting.Need{})
 	})
 	isWoken := unlocked && l.returning[w.Key] == nil // by what has changed meanwhile
 	if judged {
@@ -60,7 +55,7 @@ func (l *Line) GoBack(ctx context.Context, q Question, isTime bool) (placement.D
 		return decision, AwaitsTurn
 	case !ok:
 		l.setNeeds(w, decision)
-		w.request.Job, w.out = nil, nil
+		w.request.Job = nil
 		l.returning[w.Key] = w
 		for _, need := range w.Needs {
 			if !need.IsKnown() {

@@ -7,6 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -28,7 +29,7 @@ func (s *stockouts) of(job *batchv1.Job) *jobStockouts {
 	s.mu.Lock()
 	none := s.record.IsEmpty()
 	s.mu.Unlock()
-	o := &jobStockouts{stockouts: s, job: job}
+	o := &jobStockouts{stockouts: s, key: keyOf(job)}
 	if !none {
 		o.shape = stockout.Fingerprint(job) // without the lock: it takes a while
 	}
@@ -39,7 +40,7 @@ func (s *stockouts) of(job *batchv1.Job) *jobStockouts {
 // empty.
 type jobStockouts struct {
 	*stockouts
-	job   *batchv1.Job
+	key   types.NamespacedName
 	shape string
 }
 
@@ -50,7 +51,7 @@ func (s *jobStockouts) isOut(worker string) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.record.IsOut(worker, s.shape, keyOf(s.job), s.clock.Now())
+	return s.record.IsOut(worker, s.shape, s.key, s.clock.Now())
 }
 
 // isDoubtful reports whether the Job isn't to be sent to a worker while it runs in another.
@@ -60,7 +61,7 @@ func (s *jobStockouts) isDoubtful(worker string) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.record.IsDoubtful(worker, s.shape, keyOf(s.job), s.clock.Now())
+	return s.record.IsDoubtful(worker, s.shape, s.key, s.clock.Now())
 }
 
 // isOutForAll reports whether it's no use to wait in a worker.
@@ -70,7 +71,7 @@ func (s *jobStockouts) isOutForAll(worker string) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.record.IsOutForAll(worker, s.shape, keyOf(s.job), s.clock.Now())
+	return s.record.IsOutForAll(worker, s.shape, s.key, s.clock.Now())
 }
 
 // chosen records that the Job is sent to a worker.
@@ -79,7 +80,7 @@ func (s *jobStockouts) chosen(worker string, timeout time.Duration) {
 		return
 	}
 	s.mu.Lock()
-	until, tries := s.record.Chosen(worker, s.shape, keyOf(s.job), timeout, s.clock.Now())
+	until, tries := s.record.Chosen(worker, s.shape, s.key, timeout, s.clock.Now())
 	s.mu.Unlock()
 	if tries {
 		s.line.workers.StockoutsChanged(worker)
@@ -108,7 +109,7 @@ func (s *jobStockouts) look(w *dispatch.Worker) {
 		return
 	}
 	s.mu.Lock()
-	is := !w.Pods.WaitingSince.IsZero() || s.record.IsTrying(w.Name, s.shape, keyOf(s.job))
+	is := !w.Pods.WaitingSince.IsZero() || s.record.IsTrying(w.Name, s.shape, s.key)
 	is = is && s.record.Started(w.Name, s.shape)
 	s.mu.Unlock()
 	if is {

@@ -166,22 +166,18 @@ func (w *walker) Place(job *waiting.Job, admits func(string) int64, avoid func(s
 // judge places a Job that may have room now, or has it reconciled.
 func (w *walker) judge(entry *entry, admits func(string) int64, avoid func(string) bool) waiting.Outcome {
 	job := &entry.Job
-	if job.Exempt || job.Divisible {
+	if job.Exempt || job.Divisible || entry.heavy {
 		return w.ask(entry)
 	}
 	ctx, request := context.Background(), entry.request
-	if request.Job = w.jobs.Cached(ctx, job.Key); entry.heavy || request.Job == nil || request.Job.ResourceVersion != entry.version || mirror.Light(request.Job) {
-		entry.isNext = entry.heavy
-		w.jobs.Enqueue(job.Key) // the others don't wait for it: it's heavy, or has just changed
-		return waiting.Outcome{Left: entry.heavy}
+	if request.Job = w.jobs.Cached(ctx, job.Key); request.Job == nil || request.Job.ResourceVersion != entry.version || mirror.Light(request.Job) {
+		w.jobs.Enqueue(job.Key) // the others don't wait for it: it has just changed
+		return waiting.Outcome{}
 	}
 	entry.out = w.stockouts.of(request.Job)
-	defer func() { entry.out = nil }()
 	decision := w.placeLocked(ctx, entry, request, admits, avoid)
-	if decision.TooMuch {
-		entry.isNext = true
-		w.jobs.Enqueue(job.Key)
-		return waiting.Outcome{Left: true}
+	if entry.heavy {
+		return w.ask(entry)
 	}
 	entry.Untold = false
 	if decision.Cluster == "" {
@@ -205,11 +201,16 @@ func (w *walker) judge(entry *entry, admits func(string) int64, avoid func(strin
 // ask has a Job reconciled that decides for itself.
 func (w *walker) ask(entry *entry) waiting.Outcome {
 	w.jobs.Enqueue(entry.Key)
-	if entry.Exempt {
+	switch {
+	case entry.Exempt:
 		return waiting.Outcome{}
+	case entry.Divisible:
+		w.undecided = &entry.Key
+		return waiting.Outcome{Undecided: true}
+	default: // the others don't wait while it's judged
+		entry.isNext = true
+		return waiting.Outcome{Left: true}
 	}
-	w.undecided = &entry.Key
-	return waiting.Outcome{Undecided: true}
 }
 
 // Settle is called when a Job was reconciled: it was judged, if it hadn't been since the start, and

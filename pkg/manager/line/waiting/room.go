@@ -30,7 +30,7 @@ type room struct {
 	worker  string
 	workers Workers
 	nodes   []*placement.Node
-	looks   *int
+	looks   *looks
 	byName  map[string]int
 	ends    []End // in order; nil: not asked for yet
 	// free and all are how many Pods of a Shape fit, by its key: now, and if nothing ran.
@@ -89,7 +89,7 @@ func (r *room) count(known map[string]int64, shape *placement.Shape, of func(*pl
 // have room as soon as they're asked for.
 func (r *room) nodesFor(shape *placement.Shape) []*placement.Node {
 	nodes := slices.Concat(r.nodes, r.workers.Added(r.worker, shape))
-	*r.looks += len(nodes)
+	r.looks.add(len(nodes))
 	return nodes
 }
 
@@ -118,7 +118,7 @@ func (r *room) sweep(shape *placement.Shape, need int64, now time.Time) fit {
 	}
 	f := fit{ever: idle >= need, at: now, basis: ByDeadline}
 	ends, position := r.sortedEnds(), r.positions()
-	*r.looks += len(ends)
+	r.looks.add(len(ends))
 	for i := 0; total < need && i < len(ends); {
 		if ends[i].At.After(f.at) {
 			f.at = ends[i].At

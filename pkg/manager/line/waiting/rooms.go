@@ -9,25 +9,41 @@ type rooms struct {
 	workers Workers
 	changed placement.Changes
 	known   map[string]*room
-	// looks counts how often a node was compared with a Shape.
-	looks *int
+	looks   *looks
 }
 
+// maxLooks bounds the looks at nodes for the Jobs of one namespace, each of which may have a Shape
+// of its own: some 30 ms.
+const maxLooks = 1_000_000
+
+// looks counts how often a node was compared with what a Job of some namespace needs.
+type looks struct {
+	// by namespace; those that come are for the Jobs of namespace.
+	by        map[string]int
+	namespace string
+}
+
+// areOver reports whether a namespace has had its looks. Otherwise the next ones are for it.
+func (l *looks) areOver(namespace string) bool {
+	l.namespace = namespace
+	return l.by[namespace] > maxLooks
+}
+
+func (l *looks) add(count int) { l.by[l.namespace] += count }
+
 func roomsOf(changed placement.Changes, workers Workers) rooms {
-	return rooms{workers: workers, changed: changed.Clone(), known: map[string]*room{}, looks: new(int)}
+	return rooms{workers: workers, changed: changed.Clone(), known: map[string]*room{}, looks: &looks{by: map[string]int{}}}
 }
 
 // Helped is asked for some Jobs, whether they wait in a Line or not, which of them the changes of
 // workers may help. A Job for which that takes too long remembers what it misses.
 func Helped(changed placement.Changes, workers Workers) func(job *Job, worker string) bool {
-	r, spent := roomsOf(changed, workers), map[string]int{}
+	r := roomsOf(changed, workers)
 	return func(job *Job, worker string) bool {
-		if spent[job.Key.Namespace] > maxLooks {
+		if r.looks.areOver(job.Key.Namespace) {
 			job.Miss(worker, changed)
 			return false
 		}
-		looks := *r.looks
-		defer func() { spent[job.Key.Namespace] += *r.looks - looks }()
 		return r.mayHelp(job, worker)
 	}
 }

@@ -15,14 +15,9 @@ type walk struct {
 	reserved map[string]*Reservation
 	// claimed are the workers that the Jobs with a reservation could use.
 	claimed map[string]bool
-	// spent are the looks at nodes by namespace, and next the Jobs that weren't looked at for that.
-	spent map[string]int
-	next  map[string]*Job
+	// next are the Jobs that the next walk goes on from, by namespace: the looks of this one are over.
+	next map[string]*Job
 }
-
-// maxLooks bounds the looks at nodes that a walk takes for the Jobs of one namespace, each of which
-// may have a Shape of its own: some 30 ms. The next walk goes on with them.
-const maxLooks = 1_000_000
 
 // Walk tries the Jobs that the changed workers may have room for, in order, and takes those out of
 // the line that were placed. Those that wait get reservations. It reports whether it stopped at a
@@ -30,7 +25,7 @@ const maxLooks = 1_000_000
 func (l *Line) Walk(now time.Time, changed placement.Changes, workers Workers) (undecided bool) {
 	w := &walk{
 		now: now, rooms: roomsOf(changed, workers), reserved: map[string]*Reservation{}, claimed: map[string]bool{},
-		spent: map[string]int{}, next: map[string]*Job{},
+		next: map[string]*Job{},
 	}
 	before := l.reserved
 	of := make(map[*Job]*Reservation, len(before))
@@ -46,7 +41,6 @@ func (l *Line) Walk(now time.Time, changed placement.Changes, workers Workers) (
 			}
 			continue
 		}
-		looks := *w.looks
 		outcome := w.try(before, job)
 		if outcome.Undecided {
 			waiting = append(waiting, jobs[i:]...)
@@ -72,7 +66,6 @@ func (l *Line) Walk(now time.Time, changed placement.Changes, workers Workers) (
 			// for those behind it: it may admit more
 			w.changed.Add(had.Worker, placement.Change{Kinds: placement.RoomChange})
 		}
-		w.spent[job.Key.Namespace] += *w.looks - looks
 	}
 	for namespace, first := range l.from {
 		if undecided && w.next[namespace] == nil { // it may not have been reached
@@ -90,7 +83,7 @@ func (w *walk) isPostponed(job *Job, from map[string]*Job) bool {
 	if first := from[namespace]; first != nil && Compare(job, first) < 0 {
 		return true
 	}
-	if w.next[namespace] == nil && w.spent[namespace] > maxLooks {
+	if w.looks.areOver(namespace) && w.next[namespace] == nil {
 		w.next[namespace] = job
 		w.workers.Postpone(job)
 	}
