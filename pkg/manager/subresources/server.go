@@ -9,21 +9,14 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/go-logr/logr"
 
 	"github.com/jobferry/jobferry/pkg/util/serve"
 )
 
-// Limits of the HTTP server.
-const (
-	readHeaderTimeout = 10 * time.Second
-	idleTimeout       = 2 * time.Minute
-	maxHeaderBytes    = 64 << 10
-	// maxHTTP2Streams per connection: the hub's API server has one for many users.
-	maxHTTP2Streams = 1000
-)
+// maxHTTP2Streams per connection: the hub's API server has one for many users.
+const maxHTTP2Streams = 1000
 
 // server is the API server, as a manager's Runnable.
 type server struct {
@@ -92,23 +85,19 @@ func (s *server) listen(ctx context.Context) (net.Listener, error) {
 }
 
 func (s *server) web() *http.Server {
-	return &http.Server{
-		Handler:           s.counted(s.handler),
-		ConnContext:       serve.WithConn,
-		ReadHeaderTimeout: readHeaderTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxHTTP2Streams},
-		TLSConfig: &tls.Config{
-			MinVersion:     tls.VersionTLS12,
-			GetCertificate: s.options.Certificate,
-			// Each request is authenticated anew, as the front proxy's authority may change. Probes
-			// have no certificate.
-			ClientAuth: tls.RequestClientCert,
-		},
-		// Scanners and probes break handshakes all the time.
-		ErrorLog: log.New(logLines{s.log.V(1)}, "", 0),
-	}
+	web := serve.Bounded(s.counted(s.handler), &tls.Config{
+		MinVersion:     tls.VersionTLS12,
+		GetCertificate: s.options.Certificate,
+		// Each request is authenticated anew, as the front proxy's authority may change. Probes
+		// have no certificate.
+		ClientAuth: tls.RequestClientCert,
+	})
+	web.ConnContext = serve.WithConn
+	// Streams carry what users send to their Pods.
+	web.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: maxHTTP2Streams}
+	// Scanners and probes break handshakes all the time.
+	web.ErrorLog = log.New(logLines{s.log.V(1)}, "", 0)
+	return web
 }
 
 // counted lets the shutdown wait for handlers with hijacked connections, and meets their clients.

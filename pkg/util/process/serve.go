@@ -15,8 +15,10 @@ import (
 	"github.com/jobferry/jobferry/pkg/util/serve"
 )
 
-// off is the address of what isn't served.
+// off is the address of what isn't served; so is an empty one.
 const off = "0"
+
+func isOff(address string) bool { return address == off || address == "" }
 
 // checked is a manager whose health checks are served by package serve.
 type checked struct {
@@ -51,7 +53,7 @@ func (f *Flags) serve(mgr ctrl.Manager) (ctrl.Manager, error) {
 	if err := add(mgr, "health probes", f.healthAddress, health, nil); err != nil {
 		return nil, err
 	}
-	if f.metricsAddress == off || f.metricsAddress == "" {
+	if isOff(f.metricsAddress) {
 		return m, nil
 	}
 	handler, config, err := f.metrics(mgr)
@@ -64,7 +66,7 @@ func (f *Flags) serve(mgr ctrl.Manager) (ctrl.Manager, error) {
 }
 
 func add(mgr ctrl.Manager, name, address string, handler http.Handler, config *tls.Config) error {
-	if address == off || address == "" {
+	if isOff(address) {
 		return nil
 	}
 	server, err := serve.New(name, address, handler, config)

@@ -28,26 +28,35 @@ const (
 	maxStreams = 250
 )
 
-// New makes a server that listens on an address. With a TLS configuration it serves HTTPS, with
-// HTTP/2.
+// Bounded makes a server whose clients may take little. With a TLS configuration it serves HTTP/2,
+// too.
+func Bounded(handler http.Handler, config *tls.Config) *http.Server {
+	server := &http.Server{
+		Handler: handler, TLSConfig: config, Protocols: &http.Protocols{},
+		ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxAheadOfOne,
+			MaxReceiveBufferPerConnection: maxAhead, MaxReceiveBufferPerStream: maxAheadOfOne,
+		},
+	}
+	server.Protocols.SetHTTP1(true)
+	if config != nil {
+		server.Protocols.SetHTTP2(true)
+		config.NextProtos = []string{"h2", "http/1.1"}
+	}
+	return server
+}
+
+// New makes a Bounded server that listens on an address.
 func New(name, address string, handler http.Handler, config *tls.Config) (*manager.Server, error) {
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	server := &http.Server{
-		Handler: handler, TLSConfig: config, Protocols: &http.Protocols{},
-		ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
-		HTTP2: &http.HTTP2Config{
-			MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxAheadOfOne, MaxReceiveBufferPerConnection: maxAhead, MaxReceiveBufferPerStream: maxAheadOfOne,
-		},
-	}
-	server.Protocols.SetHTTP1(true)
 	limited := Limit(listener)
 	if config != nil {
-		server.Protocols.SetHTTP2(true)
-		config.NextProtos = []string{"h2", "http/1.1"}
 		limited = tls.NewListener(limited, config)
 	}
+	server := Bounded(handler, config)
 	return &manager.Server{Name: name, Server: server, Listener: limited, ShutdownTimeout: ptr.To(shutdownTimeout)}, nil
 }
