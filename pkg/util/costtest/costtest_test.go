@@ -31,10 +31,8 @@ func TestOf(t *testing.T) {
 		"a deep stack":    {func(text string) { nest(text) }, 64 * size, 4 << 20},
 	} {
 		cost := Of(func() { c.read(text) })
-		for range 5 {
-			if cost > c.most { // others allocate, too
-				cost = Of(func() { c.read(text) })
-			}
+		for i := 0; i < 5 && cost > c.most; i++ { // others allocate, too
+			cost = Of(func() { c.read(text) })
 		}
 		if cost < c.least || cost > c.most {
 			t.Errorf("%s: %d bytes, want %d to %d", name, cost, c.least, c.most)
