@@ -51,7 +51,7 @@ func (o *Options) Validate() error {
 		return nil
 	}
 	var errs []error
-	if _, _, err := o.address(); err != nil {
+	if err := o.checkAddress(); err != nil {
 		errs = append(errs, err)
 	}
 	for _, problem := range validation.IsDNS1035Label(o.Service) {
@@ -66,15 +66,13 @@ func (o *Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-func (o *Options) address() (host string, port int, err error) {
-	host, text, err := net.SplitHostPort(o.BindAddress)
-	if err == nil {
-		port, err = strconv.Atoi(text)
+func (o *Options) checkAddress() error {
+	_, text, err := net.SplitHostPort(o.BindAddress)
+	port, invalid := strconv.Atoi(text)
+	if err != nil || invalid != nil || port < 1 || port > 65535 {
+		return fmt.Errorf("admission webhook's address %q: must be host:port, or :port for all addresses", o.BindAddress)
 	}
-	if err != nil || port < 1 || port > 65535 {
-		return "", 0, fmt.Errorf("admission webhook's address %q: must be host:port, or :port for all addresses", o.BindAddress)
-	}
-	return host, port, nil
+	return nil
 }
 
 func (o *Options) rotator() (*servingcert.Rotator, error) {
