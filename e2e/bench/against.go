@@ -50,7 +50,7 @@ func (r *run) account(ctx context.Context) error {
 
 // countRound counts the requests of one round.
 func (r *run) countRound(since time.Time) error {
-	all, err := managerRequests(r.fleet.all()...)
+	all, err := requestsOf(managerUser, r.fleet.all()...)
 	if err != nil {
 		return err
 	}

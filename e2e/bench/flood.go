@@ -164,15 +164,20 @@ func (r *run) flooded(ctx context.Context, finished func(context.Context) error)
 
 // conclude takes what is known at the end only: the requests.
 func (r *run) conclude() error {
-	hub, err := managerRequests(r.fleet.hub)
+	hub, err := requestsOf(managerUser, r.fleet.hub)
 	if err != nil {
 		return err
 	}
-	workers, err := managerRequests(r.fleet.workers...)
+	workers, err := requestsOf(managerUser, r.fleet.workers...)
+	if err != nil {
+		return err
+	}
+	statuses, err := requestsOf(jobController, r.fleet.workers...)
 	if err != nil {
 		return err
 	}
 	inFlood := audit.In(floodNamespace)
+	r.result.Statuses = len(audit.Select(statuses, inFlood, audit.Passed, audit.WritesStatus))
 	r.result.Requests = append(audit.Tally("hub", audit.Select(hub, inFlood)), audit.Tally("workers", audit.Select(workers, inFlood))...)
 	atRest := audit.Between(r.quietFrom, r.quietTo)
 	inQuiet := func(requests []rig.Request) []rig.Request {
@@ -184,15 +189,15 @@ func (r *run) conclude() error {
 	return nil
 }
 
-// managerRequests are those of the manager to some clusters.
-func managerRequests(sites ...*site) ([]rig.Request, error) {
+// requestsOf are those of a user to some clusters.
+func requestsOf(user string, sites ...*site) ([]rig.Request, error) {
 	var all []rig.Request
 	for _, s := range sites {
 		requests, err := s.Requests()
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, audit.Select(requests, audit.By(managerUser))...)
+		all = append(all, audit.Select(requests, audit.By(user))...)
 	}
 	return all, nil
 }

@@ -15,6 +15,8 @@ import (
 const (
 	// managerUser is the manager's user in all clusters.
 	managerUser = "jobferry-manager"
+	// jobController is the user as whom a cluster's own Job controller writes.
+	jobController = "system:serviceaccount:kube-system:job-controller"
 	// managerGroup lets it do everything: it isn't authorization that is measured.
 	managerGroup = "system:masters"
 	// managerStop is how long the manager may take to end.

@@ -144,7 +144,7 @@ func (s *scale) awaitRest(ctx context.Context, m *manager) error {
 // hubWrites are the manager's since a time, but for its Lease, the Jobs of inControl, and the
 // numbers of the workers that these run on.
 func (s *scale) hubWrites(since time.Time) ([]rig.Request, error) {
-	all, err := managerRequests(s.hub)
+	all, err := requestsOf(managerUser, s.hub)
 	counted := s.seen.workers(controlPrefix)
 	return audit.Select(all, audit.Between(since, time.Now()), func(r rig.Request) bool {
 		reads := r.Verb == "get" || r.Verb == "list" || r.Verb == "watch"

@@ -203,11 +203,11 @@ func (s *span) countPods(view *spanView, ended *batchv1.Job, n int, result *repo
 // countRequests counts those of the manager about the Job.
 func (s *span) countRequests() error {
 	about := audit.In(spanNamespace)
-	hub, err := managerRequests(s.fleet.hub)
+	hub, err := requestsOf(managerUser, s.fleet.hub)
 	if err != nil {
 		return err
 	}
-	workers, err := managerRequests(s.fleet.workers...)
+	workers, err := requestsOf(managerUser, s.fleet.workers...)
 	if err != nil {
 		return err
 	}

@@ -36,6 +36,14 @@ func Between(from, to time.Time) func(rig.Request) bool {
 	return func(r rig.Request) bool { return !r.Received.Time.Before(from) && r.Received.Time.Before(to) }
 }
 
+// Passed passes what wasn't answered by an error.
+func Passed(r rig.Request) bool { return r.Response.Code < 400 }
+
+// WritesStatus passes the writes of a Job's status.
+func WritesStatus(r rig.Request) bool {
+	return r.Object.Resource == "jobs" && r.Object.Subresource == "status" && (r.Verb == "update" || r.Verb == "patch")
+}
+
 // IsUpkeep passes what is done by the clock.
 func IsUpkeep(r rig.Request) bool {
 	return r.Object.Resource == "leases" || IsProbe(r) || r.Verb == "watch"

@@ -28,6 +28,8 @@ type Result struct {
 	Writes []Write `json:",omitempty"`
 	// Requests of the manager for the Jobs of all rounds, for their whole lives.
 	Requests []audit.Count
+	// Statuses are how many the workers' Job controllers wrote for those Jobs.
+	Statuses int
 	// Quiet is how long nothing happened, and QuietRequests what the manager asked for then all the
 	// same, Upkeep apart.
 	Quiet         time.Duration
