@@ -314,4 +314,6 @@ func (p *placed) WorkerChanged(string) {}
 func (p *placed) CapacityFreed(string, placement.Change) {}
 
 // PodsStuck is of no interest.
+func (p *placed) WorkerRestored(string) {}
+
 func (p *placed) PodsStuck(string, types.NamespacedName) {}

@@ -309,6 +309,8 @@ const (
 	ReasonTooManyMirrors = "TooManyMirrors"
 	// ReasonClusterChanged: the kubeconfig leads to another cluster than before.
 	ReasonClusterChanged = "ClusterChanged"
+	// ReasonRestored: the cluster's etcd was put back to an earlier state. All is read from it again.
+	ReasonRestored = "Restored"
 	// ReasonIsHub: the kubeconfig leads to the hub itself.
 	ReasonIsHub = "IsHub"
 	// ReasonDuplicate: the cluster is registered under another name, too.

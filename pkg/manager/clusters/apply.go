@@ -14,6 +14,10 @@ import (
 // apply does what the plan says, in its order; a standby only connects the worker. It stops at the
 // first failure: the next reconcile decides again.
 func (r *reconciler) apply(ctx context.Context, s gathered, p plan) error {
+	if p.renew {
+		r.registry.renew(s.name)
+		r.renewals[s.name] = s.now
+	}
 	if !s.leads {
 		if p.create != nil {
 			return nil
@@ -59,6 +63,7 @@ func (r *reconciler) connect(name string, c *connect) error {
 	if c == nil {
 		r.registry.remove(name)
 		delete(r.writes, name)
+		delete(r.renewals, name)
 		return nil
 	}
 	return r.registry.ensure(name, c.settings, c.target, c.before)

@@ -22,6 +22,8 @@ type plan struct {
 	addFinalizer bool
 	// create makes this WorkerCluster.
 	create *v1alpha1.WorkerCluster
+	// renew: the worker is connected anew.
+	renew bool
 	// connect the worker; nil: remove it.
 	connect *connect
 	// status is to be written; nil: it's up to date, or can wait.
@@ -128,6 +130,9 @@ func targetIn(secret *corev1.Secret) *link.Target {
 	return link.To(raw)
 }
 
+// renewInterval is how often a worker is connected anew at most, whatever it says about its state.
+const renewInterval = time.Minute
+
 // serve connects the worker and keeps the status.
 func serve(s gathered, options Options, target *link.Target) plan {
 	p := plan{connect: &connect{
@@ -138,11 +143,18 @@ func serve(s gathered, options Options, target *link.Target) plan {
 	if s.worker == nil {
 		return p // its first View enqueues it again
 	}
+	if s.worker.Reason == v1alpha1.ReasonRestored {
+		if wait := s.lastRenewal.Add(renewInterval).Sub(s.now); wait > 0 {
+			p.requeueAfter = wait
+		} else {
+			p.renew = true
+		}
+	}
 	next := nextStatus(s)
 	switch urgency := compareStatus(s.cluster.Status, next); {
 	case urgency == statusSame:
 	case urgency == statusNumbers && s.now.Sub(s.lastWrite) < options.StatusInterval:
-		p.requeueAfter = s.lastWrite.Add(options.StatusInterval).Sub(s.now)
+		p.requeueAfter = wake.Soonest(p.requeueAfter, s.lastWrite.Add(options.StatusInterval).Sub(s.now))
 	default:
 		p.status = &next
 		p.events = append(readinessEvents(s, next), lossEvents(s, next)...)

@@ -96,6 +96,9 @@ func TestDecide(t *testing.T) {
 		{"the Secret is gone", given(noSecret), "connect"},
 		{"the Secret lost its label", given(noSecret, func(s *gathered) { s.unlabelled = &corev1.Secret{} }), "connect unprotect"},
 		{"lost", given(unreachable), "connect status event"},
+		{"restored", given(in(Refused, v1alpha1.ReasonRestored)), "renew connect status event"},
+		{"restored again at once", given(in(Refused, v1alpha1.ReasonRestored), func(s *gathered) { s.lastRenewal = noon.Add(-time.Second) }),
+			"connect status event requeue"},
 
 		{"deleted: nothing left", given(deleted), "disconnect delete unprotect event"},
 		{"deleted: the fence's Lease is there", given(deleted, fenceWas(v1alpha1.ReasonFenceKept), fenceIs(v1alpha1.ReasonFenceKept)), "connect status"},
@@ -139,7 +142,7 @@ func describe(p plan) string {
 		on   bool
 		word string
 	}{
-		{p.addFinalizer, "protect"}, {p.create != nil, "create"}, {p.connect != nil, "connect"}, {p.connect == nil, "disconnect"},
+		{p.addFinalizer, "protect"}, {p.create != nil, "create"}, {p.renew, "renew"}, {p.connect != nil, "connect"}, {p.connect == nil, "disconnect"},
 		{p.status != nil, "status"}, {p.deleteCluster, "delete"}, {p.removeFinalizer != nil, "unprotect"}, {len(p.events) > 0, "event"}, {p.requeueAfter > 0, "requeue"},
 	} {
 		if part.on {

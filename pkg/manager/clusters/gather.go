@@ -35,8 +35,9 @@ type gathered struct {
 	unfinished int
 	// stockouts are the shapes of Pods for which it's out of nodes.
 	stockouts []v1alpha1.Stockout
-	// lastWrite is when the status was last written by this process.
-	lastWrite time.Time
+	// lastWrite is when the status was last written by this process, lastRenewal when the worker was
+	// last connected anew.
+	lastWrite, lastRenewal time.Time
 }
 
 // workerState is a worker at the moment of gather.
@@ -78,7 +79,7 @@ func (r *reconciler) gather(ctx context.Context, name string) (gathered, error) 
 	}
 	s.unfinished = r.registry.options.Placements.Unfinished(name)
 	s.stockouts = r.registry.options.Placements.Stockouts(name)
-	s.lastWrite = r.writes[name].at
+	s.lastWrite, s.lastRenewal = r.writes[name].at, r.renewals[name]
 	s.worker = r.registry.state(name)
 	return s, nil
 }

@@ -92,6 +92,9 @@ type Listener interface {
 	MirrorChanged(worker string, key types.NamespacedName)
 	// WorkerChanged: a worker was registered or removed, or its View changed.
 	WorkerChanged(worker string)
+	// WorkerRestored: a worker's etcd was put back to an earlier state. What is known of its objects,
+	// by its answers too, counts no more. WorkerChanged follows.
+	WorkerRestored(worker string)
 	// CapacityFreed: a Job that a worker couldn't take may be helped by a change there. See package
 	// change: it's said once until somebody reads that again.
 	CapacityFreed(worker string, c placement.Change)

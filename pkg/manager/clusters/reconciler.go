@@ -3,6 +3,7 @@ package clusters
 import (
 	"context"
 	"errors"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -33,8 +34,9 @@ type reconciler struct {
 	client   client.Client
 	live     client.Reader
 	recorder events.EventRecorder
-	// writes are by the worker's name. Only Reconcile uses them, one call after the other.
-	writes map[string]ownWrite
+	// writes and renewals are by the worker's name. Only Reconcile uses them, one call after the other.
+	writes   map[string]ownWrite
+	renewals map[string]time.Time
 }
 
 // RegistrationSelector selects the registration Secrets. The manager's cache needs no others, which
@@ -56,6 +58,7 @@ func (r *Registry) SetupWithManager(mgr ctrl.Manager) error {
 		live:     mgr.GetAPIReader(),
 		recorder: recorder,
 		writes:   map[string]ownWrite{},
+		renewals: map[string]time.Time{},
 	}
 	if err := r.options.Metrics.Register(collector{r}); err != nil {
 		return err

@@ -96,8 +96,23 @@ func (r *Registry) numbersChanged(worker string) {
 	}
 }
 
-// ensure makes the worker what the hub says, and creates it if it isn't there. A new worker is
-// registered before the listeners are called.
+// renew ends the connection of a worker that was restored, which stays registered until ensure
+// connects it anew. It returns when nothing of the old connection runs any more.
+func (r *Registry) renew(name string) {
+	w, ok := r.Get(name)
+	if !ok {
+		return
+	}
+	w.cancel()
+	<-w.done
+	r.mu.Lock()
+	r.forgetHolder(name)
+	r.mu.Unlock()
+	r.tell(func(l Listener) { l.WorkerRestored(name) })
+}
+
+// ensure makes the worker what the hub says, and creates it if it isn't there, or has ended. A new
+// worker is registered before the listeners are called.
 func (r *Registry) ensure(name string, settings Settings, target *link.Target, before known) error {
 	w, created, err := r.obtain(name, before)
 	if err != nil {
@@ -116,7 +131,7 @@ func (r *Registry) ensure(name string, settings Settings, target *link.Target, b
 
 // obtain finds or makes the worker; a new one doesn't run yet.
 func (r *Registry) obtain(name string, before known) (w *Worker, created bool, err error) {
-	if w, ok := r.Get(name); ok {
+	if w, ok := r.Get(name); ok && !w.ended() {
 		return w, false, nil
 	}
 	if w, err = newWorker(name, r.options, r.callbacks(name), func() { r.workerChanged(name) }, r.identities); err != nil {

@@ -46,6 +46,8 @@ func (o *observer) heard() []string {
 
 func (o *observer) CapacityFreed(string, placement.Change) {}
 
+func (o *observer) WorkerRestored(string) {}
+
 func (o *observer) PodsStuck(string, types.NamespacedName) {}
 
 func names(workers []*Worker) string {

@@ -2,11 +2,16 @@ package clusters
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"net/http"
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -175,6 +180,67 @@ func TestAnotherClusterIsRefused(t *testing.T) {
 	// Also when it was another process that knew it.
 	other := w.configure("w2", w.server.Add("d", "uid-d", "t").Kubeconfig("t"), Settings{}, known{clusterUID: "uid-e"})
 	w.untilState(other, Refused, v1alpha1.ReasonClusterChanged)
+}
+
+// mirrorNamed is a mirror of this hub's.
+func mirrorNamed(name string) *batchv1.Job {
+	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "team", Name: name, Labels: map[string]string{v1alpha1.LabelOrigin: "origin"},
+		Annotations: map[string]string{v1alpha1.AnnotationHubUID: "uid-of-" + name},
+	}}
+}
+
+// A watch that goes on after a restore shows nothing until the cluster's resourceVersion has caught up.
+func TestRestoredWorkerIsReadAnew(t *testing.T) {
+	w := newWorld(t)
+	c := w.server.Add("c", "uid", "t")
+	keptKey, lostKey := types.NamespacedName{Namespace: "team", Name: "kept"}, types.NamespacedName{Namespace: "team", Name: "lost"}
+	c.Put("jobs", mirrorNamed("kept"))
+	restore := c.Backup()
+	worker := w.register("w1", c.Kubeconfig("t"))
+	c.Put("jobs", mirrorNamed("lost"))
+	w.until("both are known", func() bool { return worker.Synced() && worker.feed.Cached() == 2 })
+	w.until("a probe has seen the second", func() bool { return c.Requests("get kube-system") > 1 })
+
+	restore()
+	w.untilState(worker, Refused, v1alpha1.ReasonRestored)
+	if n := len(w.registry.MirrorHolders(lostKey)); n != 1 {
+		t.Errorf("%d workers have the mirror, before the restore is dealt with", n)
+	}
+	w.registry.renew("w1")
+	worker = w.register("w1", c.Kubeconfig("t"))
+	w.untilState(worker, Ready, v1alpha1.ReasonConnected)
+	if all := worker.Mirrors(); len(all) != 1 || all[0].Key != keptKey {
+		t.Errorf("its mirrors are %+v", all)
+	}
+	if n := len(w.registry.MirrorHolders(lostKey)); n != 0 {
+		t.Errorf("%d workers have a mirror that there isn't", n)
+	}
+	if n := w.restored.Load(); n != 1 {
+		t.Errorf("the listener was told %d times", n)
+	}
+	c.Put("jobs", mirrorNamed("lost"))
+	w.until("changes are seen", func() bool { return worker.feed.Cached() == 2 })
+}
+
+// An API server that says nothing of its state, or nothing that can be compared, is used as it is.
+func TestRevisionsThatSayNothing(t *testing.T) {
+	w := newWorld(t)
+	c := w.server.Add("c", "uid", "t")
+	worker := w.register("w1", c.Kubeconfig("t"))
+	w.untilState(worker, Ready, v1alpha1.ReasonConnected)
+	for _, answer := range []string{"", "x", "18446744073709551616"} {
+		before := c.Requests("get revision")
+		c.Answer("get revision", func(rw http.ResponseWriter, _ *http.Request) {
+			rw.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(rw).Encode(batchv1.JobList{
+				TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "JobList"}, ListMeta: metav1.ListMeta{ResourceVersion: answer}})
+		})
+		w.until("it was asked twice", func() bool { return c.Requests("get revision") > before+1 })
+		if v := worker.View(); v.State != Ready {
+			t.Errorf("after the answer %q it's %s: %s", answer, v.State, v.Message)
+		}
+	}
 }
 
 func TestTheLossClockOutlivesTheManager(t *testing.T) {

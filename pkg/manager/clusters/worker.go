@@ -157,6 +157,16 @@ func (w *Worker) PodTimesAt(mirror types.UID, then usage.Accounted) usage.Times 
 	return w.feed.Times().TimesAt(mirror, then)
 }
 
+// ended reports whether nothing of the connection runs any more.
+func (w *Worker) ended() bool {
+	select {
+	case <-w.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // wake makes the supervisor sync.
 func (w *Worker) wake() {
 	select {

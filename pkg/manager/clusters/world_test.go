@@ -2,6 +2,7 @@ package clusters
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ type world struct {
 	registry *Registry
 	server   *clustertest.Server
 	changes  chan struct{}
+	restored atomic.Int32
 }
 
 func newWorld(t *testing.T) *world {
@@ -68,6 +70,7 @@ func newStandby(t *testing.T, edits ...func(*Options)) *world {
 func (w *world) MirrorChanged(string, types.NamespacedName) { w.changed() }
 func (w *world) WorkerChanged(string)                       { w.changed() }
 func (w *world) CapacityFreed(string, placement.Change)     { w.changed() }
+func (w *world) WorkerRestored(string)                      { w.restored.Add(1) }
 func (w *world) PodsStuck(string, types.NamespacedName)     {}
 
 func (w *world) changed() {

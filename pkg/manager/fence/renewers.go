@@ -136,6 +136,9 @@ func (all *Renewers) WorkerChanged(name string) {
 	wake.Signal(all.changed)
 }
 
+// WorkerRestored implements clusters.Listener: the renewer of the new connection remembers nothing.
+func (all *Renewers) WorkerRestored(string) {}
+
 // MirrorChanged implements clusters.Listener: the Lease is deleted after the last mirror of a
 // worker that is being removed.
 func (all *Renewers) MirrorChanged(name string, _ types.NamespacedName) {

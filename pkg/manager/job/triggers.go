@@ -115,6 +115,9 @@ func (t *triggers) WorkerChanged(worker string) {
 	t.flapping.forget(worker)
 }
 
+// WorkerRestored implements clusters.Listener.
+func (t *triggers) WorkerRestored(worker string) { t.forgetObjects(worker) }
+
 // lookAtWorker has all Jobs looked at that a worker's change may concern.
 func (t *triggers) lookAtWorker(worker string) {
 	t.line.WorkerChanged(worker)

@@ -199,19 +199,33 @@ func (t *Tracker) Forget(job types.NamespacedName) { t.LeaveOthers(Place{Namespa
 func (t *Tracker) LeaveOthers(p Place) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	workers := t.places[p.NamespacedName]
+	t.forget(p.NamespacedName, func(worker string) bool { return worker != p.Worker })
+}
+
+// ForgetWorker removes all Jobs in one worker.
+func (t *Tracker) ForgetWorker(worker string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for job := range t.places {
+		t.forget(job, func(is string) bool { return is == worker })
+	}
+}
+
+// forget removes a Job in some of its workers.
+func (t *Tracker) forget(job types.NamespacedName, in func(worker string) bool) {
+	workers := t.places[job]
 	maps.DeleteFunc(workers, func(worker string, at *placeState) bool {
-		if worker == p.Worker {
+		if !in(worker) {
 			return false
 		}
 		t.untrack(at, nil)
 		if at.places--; at.places == 0 {
-			delete(t.namespaces, p.Namespace)
+			delete(t.namespaces, job.Namespace)
 		}
 		return true
 	})
 	if len(workers) == 0 {
-		delete(t.places, p.NamespacedName)
+		delete(t.places, job)
 	}
 }
 

@@ -65,8 +65,11 @@ func (c *Cluster) AllRequests() map[string]int {
 func (c *Cluster) serve(w http.ResponseWriter, req *http.Request, path string) {
 	last := path[strings.LastIndex(path, "/")+1:]
 	kind := strings.ToLower(req.Method) + " " + last
-	if isWatch(req) {
+	switch {
+	case isWatch(req):
 		kind = "watch " + last
+	case req.URL.Query().Get("fieldSelector") == "metadata.name=jobferry-probe":
+		kind = "get revision"
 	}
 	c.mu.Lock()
 	c.requests[kind]++

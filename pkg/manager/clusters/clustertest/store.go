@@ -3,6 +3,7 @@ package clustertest
 import (
 	"bytes"
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -167,6 +168,40 @@ func (s *store) get(resource string, name types.NamespacedName) *stored {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.of(resource).objects[name]
+}
+
+// Backup takes a copy of the cluster's state. What it returns puts that back, as a restore of etcd
+// does, and ends all watches, as the API servers are restarted.
+func (c *Cluster) Backup() (restore func()) {
+	version, objects := c.store.copied()
+	return func() {
+		c.store.restore(version, objects)
+		c.BreakWatches(true)
+	}
+}
+
+func (s *store) copied() (version uint64, objects map[string]map[types.NamespacedName]*stored) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	objects = map[string]map[types.NamespacedName]*stored{}
+	for resource, c := range s.resources {
+		objects[resource] = maps.Clone(c.objects)
+	}
+	return s.version, objects
+}
+
+func (s *store) restore(version uint64, objects map[string]map[types.NamespacedName]*stored) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version = version
+	for resource, c := range s.resources {
+		c.objects = map[types.NamespacedName]*stored{}
+		maps.Copy(c.objects, objects[resource])
+		c.dropped += len(c.changes)
+		c.changes, c.lost = nil, version
+		close(c.changed)
+		c.changed = make(chan struct{})
+	}
 }
 
 // Put adds an object, or replaces it, whatever it was. Without a UID, it gets one.

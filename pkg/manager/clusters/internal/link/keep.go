@@ -3,12 +3,14 @@ package link
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/ownwrite"
 )
 
 const (
@@ -130,6 +132,9 @@ func (l *Link) connect(ctx context.Context) Observation {
 	if l.refusal != nil {
 		return Observation{State: Refused, Reason: l.refusal.Reason, Message: l.refusal.Error(), At: began}
 	}
+	if l.restored != "" {
+		return l.outdated(began)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(l.dialed.ctx, cancel)()
@@ -146,12 +151,27 @@ func (l *Link) connect(ctx context.Context) Observation {
 		l.disconnect()
 		return Observation{State: Refused, Reason: reason, Message: message, At: began, Answered: true}
 	}
+	if ownwrite.NewerVersion(l.revision, found.revision) {
+		l.restored = fmt.Sprintf("its etcd was put back to an earlier state: the resourceVersion was %s, and is %s", l.revision, found.revision)
+		l.disconnect()
+		return l.outdated(began)
+	}
+	if found.revision != "" {
+		l.revision = found.revision
+	}
 	if found.version != "" {
 		l.versionRead = began
 	}
 	l.gate.set(true)
 	return Observation{State: Ready, Reason: v1alpha1.ReasonConnected, Message: "the API server answers", At: began,
 		Answered: true, Version: found.version, ClusterUID: found.uid}
+}
+
+// outdated is the observation of a cluster of which all that is known is of a later state than its
+// own. A watch would go on as if nothing had happened, and show no change until the cluster has caught
+// up. So the Link stays shut: another one begins with a list.
+func (l *Link) outdated(at time.Time) Observation {
+	return Observation{State: Refused, Reason: v1alpha1.ReasonRestored, Message: l.restored, At: at, Answered: true}
 }
 
 // withAddress adds the server's address to a message about the network.

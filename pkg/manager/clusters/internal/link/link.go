@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -51,8 +52,9 @@ type Link struct {
 	gate    *gate
 	meter   *meter
 	clock   workerClock
-	probes  *rest.RESTClient
-	client  client.Client
+	// probes and revisions are for what a probe reads.
+	probes, revisions *rest.RESTClient
+	client            client.Client
 
 	// large has one place, for a large answer.
 	large *semaphore.Weighted
@@ -77,6 +79,9 @@ type Link struct {
 	failures    int
 	versionRead time.Time
 	quarantine  quarantine
+	// revision is the latest resourceVersion that a probe has read of the cluster. restored says that
+	// the next was an earlier one; empty: it wasn't.
+	revision, restored string
 }
 
 // New makes a Link that leads nowhere yet.
@@ -84,6 +89,9 @@ func New(options Options) (*Link, error) {
 	l := &Link{options: options, gate: newGate(), meter: newMeter(options.Worker), large: semaphore.NewWeighted(1)}
 	var err error
 	if l.probes, err = l.newREST(corev1.SchemeGroupVersion, probeRequest); err != nil {
+		return nil, err
+	}
+	if l.revisions, err = l.newREST(batchv1.SchemeGroupVersion, probeRequest); err != nil {
 		return nil, err
 	}
 	l.client, err = l.newClient()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,6 +25,9 @@ const (
 type identity struct {
 	uid     types.UID
 	version string // empty if it wasn't asked for
+	// revision is the resourceVersion of the cluster's state, as a consistent read shows it; empty if
+	// that wasn't answered.
+	revision string
 }
 
 // probe gets the identity, or fails within the timeout. The kube-system namespace shows that
@@ -42,8 +46,12 @@ func (l *Link) probe(ctx context.Context, withVersion bool) (identity, error) {
 	if err == nil && len(system.UID) > maxUID {
 		err = fmt.Errorf("the UID of its namespace %s has %d characters, and no API server makes more than %d", metav1.NamespaceSystem, len(system.UID), maxUID)
 	}
-	if err != nil || !withVersion {
-		return identity{uid: system.UID}, err
+	if err != nil {
+		return identity{}, err
+	}
+	found := identity{uid: system.UID, revision: l.revisionNow(ctx)}
+	if !withVersion {
+		return found, nil
 	}
 	raw, err := l.probes.Get().AbsPath("/version").MaxRetries(0).Do(ctx).Raw()
 	if err != nil {
@@ -53,5 +61,22 @@ func (l *Link) probe(ctx context.Context, withVersion bool) (identity, error) {
 	if err := json.Unmarshal(raw, &info); err != nil {
 		return identity{}, fmt.Errorf("read the API server's version: %w", err)
 	}
-	return identity{uid: system.UID, version: text.Clean(info.GitVersion, maxVersion)}, nil
+	found.version = text.Clean(info.GitVersion, maxVersion)
+	return found, nil
+}
+
+// revisionNow reads the resourceVersion of the cluster's state. A list without a resourceVersion is
+// a consistent read: none shows an earlier state than the one before. This one names an object that
+// there is not, so it costs a lookup of one key.
+//
+// https://kubernetes.io/docs/reference/using-api/api-concepts/#semantics-for-get-and-list
+func (l *Link) revisionNow(ctx context.Context) string {
+	var none batchv1.JobList
+	err := l.revisions.Get().Namespace(metav1.NamespaceSystem).Resource("jobs").
+		VersionedParams(&metav1.ListOptions{FieldSelector: "metadata.name=jobferry-probe"}, metav1.ParameterCodec).
+		MaxRetries(0).Do(ctx).Into(&none)
+	if err != nil {
+		return "" // whether Jobs can be listed, their watch finds out
+	}
+	return none.ResourceVersion
 }
