@@ -42,7 +42,7 @@ func syncKeys(into, want map[string]string, last []string) {
 // of the mirror in the worker.
 func (d *drift) scalars() {
 	want, hub := &d.want.Spec, &d.hub.Spec
-	want.Suspend = ptr.To(Suspended(d.hub) || d.target.Suspended || awaitsSeed(d.hub, d.mirror))
+	want.Suspend = ptr.To(Suspended(d.hub) || d.target.Suspended || awaitsSeed(d.hub, d.mirror) || Suspended(d.mirror) && Forgot(d.hub, d.mirror))
 	// a policy may set it, and it would remove the result before Reflect reads it
 	want.TTLSecondsAfterFinished = nil
 	want.MaxFailedIndexes = hub.MaxFailedIndexes

@@ -141,6 +141,11 @@ func SuspendPatch(m *batchv1.Job) []byte {
 	return patchBytes(m, map[string]any{"spec": map[string]any{"suspend": true}}, false)
 }
 
+// SuspendExactly is SuspendPatch with the mirror's resourceVersion as precondition, too.
+func SuspendExactly(m *batchv1.Job) []byte {
+	return patchBytes(m, map[string]any{"spec": map[string]any{"suspend": true}}, true)
+}
+
 // ConfirmPatch is the merge patch that removes the mark of the fence from a mirror, with its UID as
 // precondition.
 func ConfirmPatch(m *batchv1.Job) []byte {

@@ -4,6 +4,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror/intervals"
 )
 
@@ -43,13 +44,16 @@ func NeedsSeed(hub *batchv1.Job) bool {
 	return needed
 }
 
-// SeedDue returns the seed that a mirror needs now: the mirror is suspended, hasn't run, and has
-// less progress than the hub. Until the seed is written, Reflect waits and Drift keeps the mirror
-// suspended. It's not due while the mirror's completions differ from the hub's, because the worker
+// SeedDue returns the seed that a mirror needs now: the mirror is suspended, has less progress than
+// the hub, and either hasn't run or has stopped. Until the seed is written, Drift keeps the mirror
+// suspended, and Reflect waits for one that hasn't run. It's not due while the mirror's completions differ from the hub's, because the worker
 // would reject indexes beyond its own. Nor is it before the worker's Job controller has seen a
 // mirror with spec.scheduling: the built-in makes the PodGroup only for a Job without progress.
 func SeedDue(hub, mirror *batchv1.Job) (batchv1.JobStatus, bool) {
 	seed, awaits := awaitedSeed(hub, mirror)
+	if lost, forgot := forgotten(hub, mirror); forgot && Stopped(mirror) {
+		seed, awaits = lost, true
+	}
 	seen := mirror.Spec.Scheduling == nil || isTrue(&mirror.Status, batchv1.JobSuspended)
 	return seed, awaits && seen && ptr.Equal(hub.Spec.Completions, mirror.Spec.Completions)
 }
@@ -59,7 +63,7 @@ func awaitedSeed(hub, mirror *batchv1.Job) (batchv1.JobStatus, bool) {
 		return batchv1.JobStatus{}, false
 	}
 	seed, ok := Seed(hub, FreshStart(mirror))
-	return seed, ok && !seeded(mirror, &seed)
+	return seed, ok && !seeded(&mirror.Status, &seed)
 }
 
 func awaitsSeed(hub, mirror *batchv1.Job) bool {
@@ -67,16 +71,53 @@ func awaitsSeed(hub, mirror *batchv1.Job) bool {
 	return awaits
 }
 
-// seeded reports whether a mirror has the progress of the seed, or more.
-func seeded(mirror *batchv1.Job, seed *batchv1.JobStatus) bool {
+// Forgot reports whether a mirror has lost progress that the hub shows: its worker's etcd, or the
+// mirror itself, was put back to an earlier state. What a shard has to know depends on the others,
+// so that isn't looked at.
+func Forgot(hub, mirror *batchv1.Job) bool {
+	_, forgot := forgotten(hub, mirror)
+	return forgot
+}
+
+// forgotten returns the status of a mirror that has lost progress, with what the hub knows of it.
+func forgotten(hub, mirror *batchv1.Job) (batchv1.JobStatus, bool) {
+	_, part := mirror.Annotations[v1alpha1.AnnotationIndexes]
+	if part || Finished(hub) || Finished(mirror) || blank(&mirror.Status) {
+		return batchv1.JobStatus{}, false
+	}
+	known, ok := Seed(hub, FreshStart(mirror))
+	has := *mirror.Status.DeepCopy()
+	if listed := has.UncountedTerminatedPods; listed != nil {
+		has.Failed += distinct(listed.Failed)
+		if !indexed(hub) {
+			has.Succeeded += distinct(listed.Succeeded)
+		}
+	}
+	if !ok || seeded(&has, &known) {
+		return batchv1.JobStatus{}, false
+	}
+	known.Succeeded, known.Failed = max(known.Succeeded, has.Succeeded), max(known.Failed, has.Failed)
+	if indexed(hub) {
+		hubs, its := readIndexes(&known, intervals.NoLimit), readIndexes(&has, intervals.NoLimit)
+		completed := hubs.completed.Union(its.completed)
+		known.CompletedIndexes, known.Succeeded = completed.String(), int32(completed.Len())
+		if known.FailedIndexes != nil || has.FailedIndexes != nil {
+			known.FailedIndexes = ptr.To(hubs.failed.Union(its.failed).Minus(completed).String())
+		}
+	}
+	return known, true
+}
+
+// seeded reports whether a mirror's status has the progress of the seed, or more.
+func seeded(status, seed *batchv1.JobStatus) bool {
 	for i := range seed.Conditions {
-		if !isTrue(&mirror.Status, seed.Conditions[i].Type) {
+		if !isTrue(status, seed.Conditions[i].Type) {
 			return false
 		}
 	}
-	has, needs := readIndexes(&mirror.Status, intervals.NoLimit), readIndexes(seed, intervals.NoLimit)
-	return mirror.Status.Succeeded >= seed.Succeeded &&
-		mirror.Status.Failed >= seed.Failed &&
+	has, needs := readIndexes(status, intervals.NoLimit), readIndexes(seed, intervals.NoLimit)
+	return status.Succeeded >= seed.Succeeded &&
+		status.Failed >= seed.Failed &&
 		needs.completed.SubsetOf(has.completed) &&
 		needs.failed.SubsetOf(has.failed)
 }

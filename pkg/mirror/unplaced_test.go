@@ -68,8 +68,8 @@ func TestSeed(t *testing.T) {
 			if diff := cmp.Diff(ptr.Deref(row.want, batchv1.JobStatus{}), got); diff != "" {
 				t.Error(diff)
 			}
-			if m := job().Obj(); ok == seeded(m, &got) {
-				t.Errorf("an untouched mirror counts as seeded: %v", seeded(m, &got))
+			if m := job().Obj(); ok == seeded(&m.Status, &got) {
+				t.Errorf("an untouched mirror counts as seeded: %v", seeded(&m.Status, &got))
 			}
 		})
 	}

@@ -51,6 +51,7 @@ func TestUpkeep(t *testing.T) {
 	}{
 		"renews a Lease":                {request("m", "update", "leases", "jobferry-system", "jobferry-manager"), true},
 		"asks whether a worker answers": {request("m", "get", "namespaces", "kube-system", "kube-system"), true},
+		"asks for the state":            {request("m", "list", "jobs", "kube-system", "jobferry-probe"), true},
 		"asks for the version":          {version, true},
 		"opens a watch again":           {request("m", "watch", "jobs", "", ""), true},
 		"reads another namespace":       {request("m", "get", "namespaces", "team", "team"), false},

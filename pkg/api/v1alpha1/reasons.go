@@ -22,15 +22,17 @@ const (
 	EventDrift           = "Drift"
 	EventMirrorRecreated = "MirrorRecreated"
 	EventMirrorStopped   = "MirrorStopped"
-	EventPodsWaiting     = "PodsWaiting"
-	EventSuspended       = "Suspended"
-	EventResumed         = "Resumed"
-	EventInvalid         = "InvalidAnnotation"
-	EventNotDispatched   = "NamespaceNotDispatched"
-	EventMirrorOrphaned  = "MirrorOrphaned"
-	EventNotReleased     = "NotReleased"
-	EventFailedCarry     = "FailedCarry"
-	EventNotCarried      = "NotCarried"
+	// EventProgressRestored: a worker has lost progress of a Job, and gets it back from the hub.
+	EventProgressRestored = "ProgressRestored"
+	EventPodsWaiting      = "PodsWaiting"
+	EventSuspended        = "Suspended"
+	EventResumed          = "Resumed"
+	EventInvalid          = "InvalidAnnotation"
+	EventNotDispatched    = "NamespaceNotDispatched"
+	EventMirrorOrphaned   = "MirrorOrphaned"
+	EventNotReleased      = "NotReleased"
+	EventFailedCarry      = "FailedCarry"
+	EventNotCarried       = "NotCarried"
 )
 
 // Reasons of the condition Active of an AdmissionCheck.

@@ -70,7 +70,7 @@ func planHandover(s *Snapshot) Plan {
 func suspendAndKeep(s *Snapshot, w *Worker) Plan {
 	switch {
 	case isRunning(w.Mirror):
-		return Plan{Actions: []Action{SuspendMirror{At{w.Name, w.Mirror}}}}
+		return Plan{Actions: []Action{SuspendMirror{At: At{w.Name, w.Mirror}}}}
 	case s.isGivenUp(s.Assigned):
 		return Plan{Actions: []Action{Restore{To: w.Name, Reason: "which has its mirror; the other worker is lost"}}, Again: true}
 	default:
@@ -88,7 +88,7 @@ func stop(s *Snapshot, w *Worker) Plan {
 	case mirror.OutcomeOf(w.Mirror) != mirror.Undecided:
 		return s.ended(w)
 	case !mirror.Suspended(w.Mirror):
-		return Plan{Actions: []Action{SuspendMirror{At{w.Name, w.Mirror}}}, Again: true}
+		return Plan{Actions: []Action{SuspendMirror{At: At{w.Name, w.Mirror}}}, Again: true}
 	}
 	plan, done := s.reflectStopped(w)
 	switch {

@@ -92,7 +92,7 @@ func unfence(s *Snapshot, w *Worker) Plan {
 	}
 }
 
-// seed writes the progress known at the hub into a mirror that has not started and knows less.
+// seed writes the progress known at the hub into a mirror that is suspended and knows less.
 func seed(s *Snapshot, w *Worker) Plan {
 	status, due := mirror.SeedDue(s.Job, w.Mirror)
 	if !due {
@@ -112,10 +112,26 @@ func reflect(s *Snapshot, w *Worker) Plan {
 	case mirror.Deferred:
 		return s.deferred(w, verdict)
 	case mirror.Violation:
-		return Plan{Reports: []Report{violated(w, verdict)}}
+		plan := Plan{Reports: []Report{violated(w, verdict)}}
+		plan.recall(s, w)
+		return plan
 	default:
 		return Plan{}
 	}
+}
+
+// recall stops a mirror that has lost progress which the hub shows, as after a restore of its
+// worker's etcd: it would make that again. When it has stopped, it's seeded, and goes on.
+func (p *Plan) recall(s *Snapshot, w *Worker) {
+	if _, malformed := mirror.Check(s.Job, w.Mirror, s.Now); malformed || mirror.Suspended(w.Mirror) || !mirror.Forgot(s.Job, w.Mirror) {
+		return
+	}
+	if p.After = w.Patches.backoff(freePatches, s.Now); p.After > 0 {
+		return
+	}
+	p.Actions = []Action{SuspendMirror{At: At{w.Name, w.Mirror}, Exactly: true}}
+	p.Reports = append(p.Reports, warn(v1alpha1.EventProgressRestored, "Worker "+w.Name+
+		" has lost progress of the Job, as after a restore of its etcd: the Job is stopped there until it has that again"))
 }
 
 func violated(w *Worker, verdict mirror.Violation) Report {

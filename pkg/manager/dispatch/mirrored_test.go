@@ -44,6 +44,12 @@ func ended(j *batchv1.Job) {
 // noLivePods is as after a move: the new mirror hasn't told of any.
 func noLivePods(j *batchv1.Job) { j.Status.Active, j.Status.Ready, j.Status.Terminating = 0, nil, nil }
 
+// stoppedJob is a mirror that its Job controller has stopped.
+func stoppedJob(j *batchv1.Job) {
+	noLivePods(j)
+	j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue})
+}
+
 // started is a hub Job on worker a that shows that its mirror has started.
 func started(changes ...func(*batchv1.Job)) *batchv1.Job {
 	return hubJob(append([]func(*batchv1.Job){placedOn("a"), running(0)}, changes...)...)
@@ -94,6 +100,16 @@ func TestMirroredInStep(t *testing.T) {
 			then:  []string{"patch [spec.suspend] in a"}},
 		"a lie is refused": {hub: started(running(1)), mirror: mirrorOf(hubJob(), func(j *batchv1.Job) { running(0)(j); j.Status.Failed = -1 }),
 			after: DefaultTiming().Recheck, reports: "StatusRejected: Worker a sent a status that breaks the rule"},
+		"a mirror that lost progress is stopped": {hub: started(running(2)), mirror: mirrorOf(hubJob(), running(1)),
+			then: []string{"suspend in a"}, reports: "ProgressRestored: Worker a has lost progress"},
+		"but not again and again": {hub: started(running(2)), mirror: mirrorOf(hubJob(), running(1)),
+			given: func(s *Snapshot) { s.Assigned.Patches = Attempts{Count: 70, Last: noon.Add(-time.Second)} }, after: time.Minute - time.Second,
+			reports: "StatusRejected: Worker a sent a status that breaks the rule"},
+		"it stays so until its Pods have ended": {hub: started(running(2)), mirror: mirrorOf(hubJob(), running(1), suspendedJob),
+			after: DefaultTiming().Recheck, reports: "StatusRejected: Worker a sent a status that breaks the rule"},
+		"then it's seeded": {hub: started(running(2)), mirror: mirrorOf(hubJob(), running(1), suspendedJob, stoppedJob), then: []string{"seed 2 in a"}},
+		"and resumed": {hub: started(running(2)), mirror: mirrorOf(hubJob(), running(2), suspendedJob, stoppedJob),
+			given: func(s *Snapshot) { noLivePods(s.Job) }, then: []string{"patch [spec.suspend] in a"}},
 		"a new mirror is seeded": {hub: started(running(1)), mirror: mirrorOf(hubJob(), suspendedJob), then: []string{"seed 1 in a"}},
 		"then it's resumed": {hub: started(running(1)), mirror: mirrorOf(hubJob(), suspendedJob, func(j *batchv1.Job) { j.Status.Succeeded = 1 }),
 			given: func(s *Snapshot) { noLivePods(s.Job) }, then: []string{"patch [spec.suspend] in a"}},

@@ -43,7 +43,7 @@ func planPartStopping(s *Snapshot, w *Worker) Plan {
 		plan.Reports = append(plan.Reports, note(v1alpha1.EventMoving, "Waiting for the Job's Pods in worker "+w.Name+" to end"))
 	default:
 		if plan.After = max(w.Patches.backoff(freePatches, s.Now), 0); plan.After == 0 {
-			plan.Actions = []Action{SuspendMirror{At{w.Name, m}}}
+			plan.Actions = []Action{SuspendMirror{At: At{w.Name, m}}}
 		}
 	}
 	plan.awaitRelease(s, w)

@@ -175,7 +175,7 @@ func (a ConfirmLeft) Worker() string { return a.From }
 // worker.
 type CreateMirror struct{ At }
 
-// SeedMirror writes the progress known at the hub into the status of a mirror that has not started.
+// SeedMirror writes the progress known at the hub into the status of a mirror that is suspended.
 type SeedMirror struct {
 	At
 	Status batchv1.JobStatus
@@ -221,7 +221,11 @@ type DeleteMirror struct {
 
 // SuspendMirror suspends a stale mirror, or that of a shard that is stopping: only if a live read
 // of the hub shows that the Job is not placed on this worker, or that the shard is stopping.
-type SuspendMirror struct{ At }
+type SuspendMirror struct {
+	At
+	// Exactly: it's suspended where the Job is placed, if it still is as At has it.
+	Exactly bool
+}
 
 // UnfenceMirror removes the mark of the fence from a mirror: only if a live read of the hub shows
 // that the Job is placed on this worker.

@@ -109,14 +109,22 @@ func (r *Reconciler) patchMirror(ctx context.Context, t *turn, w worker, a dispa
 	return changed, nil
 }
 
-// suspendMirror suspends a stale mirror, or that of a shard.
+// suspendMirror suspends a mirror that is stale, that of a shard, or one that has lost progress.
 func (r *Reconciler) suspendMirror(ctx context.Context, t *turn, w worker, a dispatch.SuspendMirror) (result, error) {
-	job, err := r.liveJob(ctx, t)
-	wanted := t.Part != nil && job != nil && t.isPlacedAlike(job, w.Name())
-	if stale := job != nil && !shards.IsOn(job, w.Name()); err != nil || !stale && !wanted {
-		return void, err // the cache was behind: its next event enqueues the Job
+	patch := mirror.SuspendPatch(a.Mirror)
+	if a.Exactly {
+		patch = mirror.SuspendExactly(a.Mirror)
+	} else {
+		job, err := r.liveJob(ctx, t)
+		wanted := t.Part != nil && job != nil && t.isPlacedAlike(job, w.Name())
+		if stale := job != nil && !shards.IsOn(job, w.Name()); err != nil || !stale && !wanted {
+			return void, err // the cache was behind: its next event enqueues the Job
+		}
 	}
-	done, err := r.patchAndRemember(ctx, t, w, a.Mirror, mirror.SuspendPatch(a.Mirror))
+	done, err := r.patchAndRemember(ctx, t, w, a.Mirror, patch)
+	if a.Exactly && apierrors.IsConflict(err) {
+		return void, nil // likewise
+	}
 	if err == nil {
 		now := r.clock.Now()
 		t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.patches = m.patches.next(t.Snapshot, now) })
