@@ -17,8 +17,8 @@ type entry struct {
 	waiting.Job
 	// request has no Job while it waits: there may be many of them, of any size.
 	request placement.Request
-	// version is the Job's resourceVersion. A large one has much in its template, or takes much work
-	// to find nodes for: it gets no reservation. A heavy one takes much work to judge. Neither is
+	// version is the Job's resourceVersion. A large one has much in it, or takes much work to find
+	// nodes for: it gets no reservation. A heavy one takes much work to judge. Neither is
 	// judged by a walk, or under the lock. isNext: a walk has left it to its own reconcile.
 	version              string
 	large, heavy, isNext bool
@@ -62,7 +62,7 @@ type PriorityClass struct {
 // newEntry reads what the order needs of a Job.
 func (l *Line) newEntry(q Question) *entry {
 	job := q.Job
-	large := job.Spec.Template.Size() > maxInLine || placement.IsHeavy(&job.Spec.Template.Spec)
+	large := job.Size() > maxInLine || placement.IsHeavy(&job.Spec.Template.Spec)
 	altered := job.Spec.Template.Spec.RuntimeClassName != nil
 	w := &entry{tries: 1, request: q.Request, class: q.Class.Name, version: job.ResourceVersion, large: large, heavy: large, altered: altered, Job: waiting.Job{
 		Key: keyOf(job), UID: job.UID, Priority: q.Class.Value, Created: job.CreationTimestamp.Time,
@@ -76,8 +76,8 @@ func (l *Line) newEntry(q Question) *entry {
 	return w
 }
 
-// maxInLine is the size of a Pod template, in bytes of protobuf, up to which a Job that waits can
-// get a reservation, and a walk chooses for it.
+// maxInLine is the size of a Job, in bytes of protobuf, up to which it can get a reservation while
+// it waits, and a walk unpacks it and chooses for it.
 const maxInLine = 64 << 10
 
 // shapeInLine is the shape of a Job's Pods; of a large Job what they request, and not which nodes

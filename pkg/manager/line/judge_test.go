@@ -49,6 +49,26 @@ func (h *hall) large(name string, pods int32) *batchv1.Job {
 	return job
 }
 
+// A walk unpacks no large Job, whatever it has much of.
+func TestWalksLeaveLargeJobsAlone(t *testing.T) {
+	for name, row := range map[string]struct {
+		labels int
+		large  bool
+	}{"plain": {10, false}, "many labels": {10_000, true}} {
+		t.Run(name, func(t *testing.T) {
+			h := newHall()
+			job := mirrortest.New("job").Completions(1).Parallelism(1).Obj()
+			job.Labels = map[string]string{}
+			for i := range row.labels {
+				job.Labels[fmt.Sprint("label-", i)] = "x"
+			}
+			if w := h.newEntry(Question{Request: placement.Request{Job: job}}); w.heavy != row.large || w.large != row.large {
+				t.Errorf("heavy: %v, large: %v", w.heavy, w.large)
+			}
+		})
+	}
+}
+
 // A Job that takes much work is judged without the lock: others are placed meanwhile. It goes only
 // if what it was judged by is still there.
 func TestLargeJobsAreJudgedWithoutTheLock(t *testing.T) {

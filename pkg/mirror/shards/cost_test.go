@@ -18,12 +18,15 @@ func TestVeryManyShards(t *testing.T) {
 	}
 	job := mirrortest.New("job").Indexed(maxShards + 1).Obj()
 	job.Annotations = map[string]string{v1alpha1.AnnotationShardsState: "{}", v1alpha1.AnnotationShards: strings.TrimSuffix(text.String(), ";")}
-	if p, err := Read(job); err != nil || len(p.Shards) != maxShards {
-		t.Errorf("%d shards, %v", len(p.Shards), err)
+	if p, err := Read(job); err != nil || len(p.Shards) != maxShards || len(WorkersOf(job)) != maxShards {
+		t.Errorf("%d shards in %d workers, %v", len(p.Shards), len(WorkersOf(job)), err)
 	}
 	job.Annotations[v1alpha1.AnnotationShards] = text.String() + "w=7000"
 	if _, err := Read(job); err == nil || !strings.Contains(err.Error(), "more than") {
 		t.Error(err)
+	}
+	if n := len(WorkersOf(job)); n > 0 {
+		t.Errorf("it's in %d workers", n)
 	}
 }
 

@@ -150,8 +150,12 @@ func (p Placement) within(job *batchv1.Job) Placement {
 // maxShards bounds the shards of a Job.
 const maxShards = 1000
 
+func tooMany(job *batchv1.Job) bool {
+	return strings.Count(job.Annotations[v1alpha1.AnnotationShards], ";") >= maxShards
+}
+
 func (p *Placement) readShards(job *batchv1.Job, states map[string]State) error {
-	if strings.Count(job.Annotations[v1alpha1.AnnotationShards], ";") >= maxShards {
+	if tooMany(job) {
 		return fmt.Errorf("it names more than %d workers", maxShards)
 	}
 	var all []intervals.Set
@@ -272,6 +276,9 @@ func (p Placement) Workers() []string {
 func WorkersOf(job *batchv1.Job) []string {
 	if worker := job.Annotations[v1alpha1.AnnotationCluster]; worker != "" {
 		return []string{worker}
+	}
+	if tooMany(job) {
+		return nil // as Read, which fails
 	}
 	var workers []string
 	for worker := range amounts(job) {

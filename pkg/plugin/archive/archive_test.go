@@ -261,6 +261,19 @@ func TestDirectoriesCount(t *testing.T) {
 	}
 }
 
+// A long name of many directories takes as long for each of them.
+func TestLongNames(t *testing.T) {
+	named := func(length int) io.Reader {
+		return stream(t, member{name: "r" + strings.Repeat("/d", length/2), kind: tar.TypeDir})
+	}
+	if _, _, err := unpack(t, "r", named(200<<10), archive.Limits{Bytes: 1 << 20, Members: 1 << 20}); err == nil || !strings.Contains(err.Error(), "a name has") {
+		t.Errorf("a name of 200 KiB: %v", err)
+	}
+	if _, _, err := unpack(t, "r", named(2000), archive.Limits{Bytes: 1 << 20, Members: 1 << 20}); err != nil {
+		t.Errorf("a name of 2,000 characters: %v", err)
+	}
+}
+
 // endless repeats some bytes for ever, and counts what is read of them.
 type endless struct {
 	bytes []byte

@@ -55,6 +55,10 @@ type Result struct {
 
 const maxSkipped = 20
 
+// maxName is how long a member's name may be, as on Linux (PATH_MAX). What is done for each of the
+// directories in it takes as long again.
+const maxName = 4096
+
 // errLimit is returned for a stream that is over a limit.
 var errLimit = errors.New("the limit is reached")
 
@@ -79,6 +83,8 @@ func Unpack(from io.Reader, to Target, limits Limits) (Result, error) {
 			return done, nil
 		case err != nil:
 			return done, fmt.Errorf("the archive breaks off: %w", err)
+		case len(header.Name) > maxName:
+			return done, fmt.Errorf("%w: a name has %d characters, more than %d", errLimit, len(header.Name), maxName)
 		case members == limits.Members:
 			return done, fmt.Errorf("%w: more than %d files", errLimit, limits.Members)
 		case !makes(made, header.Name, limits.Members):

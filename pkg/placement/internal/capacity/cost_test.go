@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
 	. "github.com/jobferry/jobferry/pkg/placement/internal/capacity/capacitytest"
@@ -32,6 +33,39 @@ func TestAReservationOnManyNodesShrinks(t *testing.T) {
 	}
 	if n := s.holds(j); n != 1 {
 		t.Errorf("holds %d slots", n)
+	}
+}
+
+// A tenant requests very many extended resources: an API server takes that many of none, and they
+// fit on each node.
+func TestVeryManyExtendedResources(t *testing.T) {
+	for amount, want := range map[string]int{"0": 0, "1": MaxOthers} {
+		list := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+		for i := range 40_000 {
+			list[corev1.ResourceName(fmt.Sprintf("a/%05d", i))] = resource.MustParse(amount)
+		}
+		pod := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{
+			Resources: corev1.ResourceRequirements{Requests: list, Limits: list}}}}}
+		var s *Shape
+		if cost := costtest.Of(func() { s = ShapeOf(&corev1.PodTemplateSpec{Spec: pod.Spec}) }); cost > 1<<20 {
+			t.Errorf("%s: a shape allocates %d KiB", amount, cost>>10)
+		}
+		if n := len(s.Unit().Others); n != want || s.Unit().MilliCPU != 1000 {
+			t.Errorf("%s: a Job's Pod takes %d resources, and %d of CPU", amount, n, s.Unit().MilliCPU)
+		}
+		if want > 0 && s.Unit().Others["a/00099"] != 1 {
+			t.Errorf("%s: it isn't the first that count", amount)
+		}
+		if n := len(PodRequests(pod).Others); n != want {
+			t.Errorf("%s: a bound Pod takes %d resources", amount, n)
+		}
+		if slim, err := SlimPod(pod); err != nil || len(slim.(*corev1.Pod).Spec.Containers[0].Resources.Requests) != want+1 {
+			t.Errorf("%s: %d requests are held of it, %v", amount, len(slim.(*corev1.Pod).Spec.Containers[0].Resources.Requests), err)
+		}
+		node := &corev1.Node{Status: corev1.NodeStatus{Allocatable: list}}
+		if slim, err := SlimNode(node); err != nil || len(slim.(*corev1.Node).Status.Allocatable) != maxListed+1 {
+			t.Errorf("%s: %d resources are held of a node, %v", amount, len(slim.(*corev1.Node).Status.Allocatable), err)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/component-helpers/resource"
 )
 
@@ -14,9 +15,49 @@ var podOptions = resource.PodResourcesOptions{UseStatusResources: true, InPlaceP
 
 // PodRequests is what a Pod takes of its node, with one under Pods.
 func PodRequests(pod *corev1.Pod) Resources {
-	unit := ResourcesOf(resource.PodRequests(pod, podOptions))
+	unit := ResourcesOf(requestsOf(pod, podOptions))
 	unit.Pods = 1
 	return unit
+}
+
+// MaxOthers bounds the extended resources of one Pod that are looked at.
+const MaxOthers = 100
+
+// requestsOf is what a Pod requests, without the amounts of zero that no node needs to have for it.
+// Of more extended resources than MaxOthers, those are left out that come last in the order of names.
+func requestsOf(pod *corev1.Pod, options resource.PodResourcesOptions) corev1.ResourceList {
+	return bounded(resource.PodRequests(pod, options), MaxOthers, isPositive)
+}
+
+// first leaves out of one container's list what requestsOf leaves out of them all.
+func first(list corev1.ResourceList) corev1.ResourceList {
+	if len(list) <= MaxOthers {
+		return list
+	}
+	return bounded(list, MaxOthers, isPositive)
+}
+
+func isPositive(amount apiresource.Quantity) bool { return amount.Sign() > 0 }
+
+// bounded keeps of the resources beside Kubernetes' own those that count, and of these so many at
+// most.
+func bounded(list corev1.ResourceList, most int, counts func(apiresource.Quantity) bool) corev1.ResourceList {
+	kept, others := corev1.ResourceList{}, []corev1.ResourceName{}
+	for name, amount := range list {
+		switch name {
+		case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, corev1.ResourcePods:
+			kept[name] = amount
+		default:
+			if i, _ := slices.BinarySearch(others, name); i < most && counts(amount) {
+				others = slices.Insert(others, i, name)
+				others = others[:min(len(others), most)]
+			}
+		}
+	}
+	for _, name := range others {
+		kept[name] = list[name]
+	}
+	return kept
 }
 
 // TemplateRequests is what a Pod made from a template's spec will request, with one under Pods.
@@ -28,7 +69,7 @@ func TemplateRequests(spec *corev1.PodSpec) Resources {
 		Overhead:       spec.Overhead,
 	}}
 	filled.Spec.Resources = podLevel(filled)
-	unit := ResourcesOf(resource.PodRequests(filled, resource.PodResourcesOptions{}))
+	unit := ResourcesOf(requestsOf(filled, resource.PodResourcesOptions{}))
 	unit.Pods = 1
 	return unit
 }
@@ -37,12 +78,13 @@ func TemplateRequests(spec *corev1.PodSpec) Resources {
 func withLimitsAsRequests(containers []corev1.Container) []corev1.Container {
 	filled := slices.Clone(containers)
 	for i := range filled {
-		limits := filled[i].Resources.Limits
+		limits := first(filled[i].Resources.Limits)
 		if len(limits) == 0 {
+			filled[i].Resources.Requests = first(filled[i].Resources.Requests)
 			continue
 		}
 		requests := maps.Clone(limits)
-		maps.Copy(requests, filled[i].Resources.Requests)
+		maps.Copy(requests, first(filled[i].Resources.Requests))
 		filled[i].Resources.Requests = requests
 	}
 	return filled

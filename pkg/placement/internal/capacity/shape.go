@@ -31,9 +31,6 @@ type Shape struct {
 	key string
 }
 
-// MaxOthers bounds the extended resources of one Pod that are compared with those of nodes.
-const MaxOthers = 100
-
 // other is a request of one of Resources.Others, in a slice because it's read once per node.
 type other struct {
 	name   corev1.ResourceName
@@ -69,12 +66,9 @@ func shapeOf(pod *corev1.Pod, unit Resources) *Shape {
 		s.os = pod.Spec.OS.Name
 	}
 	for name, amount := range unit.Others {
-		if amount > 0 {
-			s.others = append(s.others, other{name: name, amount: amount})
-		}
+		s.others = append(s.others, other{name: name, amount: amount})
 	}
 	slices.SortFunc(s.others, func(a, b other) int { return cmp.Compare(a.name, b.name) })
-	s.others = s.others[:min(len(s.others), MaxOthers)]
 	s.key = s.hash(&pod.Spec)
 	return s
 }

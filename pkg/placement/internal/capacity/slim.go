@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/component-helpers/resource"
 	"k8s.io/utils/ptr"
 )
 
@@ -81,7 +81,7 @@ func guard(affinity *corev1.Affinity) *corev1.Affinity {
 
 func foldedContainer(pod *corev1.Pod) corev1.Container {
 	all := corev1.Container{Name: folded, Resources: corev1.ResourceRequirements{
-		Requests: resource.PodRequests(pod, podOptions),
+		Requests: requestsOf(pod, podOptions),
 	}}
 	for _, p := range HostPorts(&pod.Spec) {
 		all.Ports = append(all.Ports, corev1.ContainerPort{HostPort: p.Number, ContainerPort: p.Number, HostIP: p.IP, Protocol: p.Protocol})
@@ -103,6 +103,10 @@ func keepScheduling(slim, pod *corev1.Pod) {
 	}
 }
 
+// maxListed bounds the extended resources of one node that are looked at. An amount of zero counts:
+// see Resources.List.
+const maxListed = 1000
+
 // SlimNode is a transform: of a Node it keeps name, labels, taints, allocatable and
 // whether it's schedulable. Applied twice it changes nothing more.
 func SlimNode(object any) (any, error) {
@@ -117,7 +121,7 @@ func SlimNode(object any) (any, error) {
 			Unschedulable: node.Spec.Unschedulable,
 			Taints:        slices.Clone(node.Spec.Taints),
 		},
-		Status: corev1.NodeStatus{Allocatable: node.Status.Allocatable},
+		Status: corev1.NodeStatus{Allocatable: bounded(node.Status.Allocatable, maxListed, func(apiresource.Quantity) bool { return true })},
 	}
 	slim.Labels = node.Labels
 	return slim, nil
