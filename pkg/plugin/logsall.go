@@ -119,6 +119,9 @@ type lineWriter struct {
 	out io.Writer
 }
 
+// maxLine is how much of a log is held at once. A longer line is cut into several.
+const maxLine = 64 << 10
+
 // copyLines writes a log. Each line begins with the stream's prefix.
 func (w *lineWriter) copyLines(ctx context.Context, stream logStream) error {
 	body, err := stream.open(ctx)
@@ -127,13 +130,14 @@ func (w *lineWriter) copyLines(ctx context.Context, stream logStream) error {
 	}
 	defer body.Close()
 	prefix := "[" + stream.prefix + "] "
-	lines := bufio.NewReader(body)
+	lines := bufio.NewReaderSize(body, maxLine)
 	for {
-		line, err := lines.ReadString('\n')
+		line, err := lines.ReadSlice('\n')
 		if werr := w.line(prefix, line); werr != nil {
 			return werr
 		}
 		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
 		case errors.Is(err, io.EOF), err != nil && ctx.Err() != nil:
 			return nil
 		case err != nil:
@@ -143,15 +147,16 @@ func (w *lineWriter) copyLines(ctx context.Context, stream logStream) error {
 }
 
 // line writes a line, and adds the newline if it lacks one.
-func (w *lineWriter) line(prefix, line string) error {
-	if line == "" {
+func (w *lineWriter) line(prefix string, line []byte) error {
+	if len(line) == 0 {
 		return nil
 	}
-	if line[len(line)-1] != '\n' {
-		line += "\n"
+	whole := append([]byte(prefix), line...)
+	if whole[len(whole)-1] != '\n' {
+		whole = append(whole, '\n')
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_, err := io.WriteString(w.out, prefix+line)
+	_, err := w.out.Write(whole)
 	return err
 }

@@ -73,18 +73,36 @@ func (o *orphans) jobOf(ctx context.Context, p *corev1.Pod, ref *metav1.OwnerRef
 	if _, gone := o.gone.Get(ref.UID); gone {
 		return nil, nil
 	}
-	for _, reader := range []client.Reader{o.client, o.live} {
-		var job batchv1.Job
-		err := reader.Get(ctx, types.NamespacedName{Namespace: p.Namespace, Name: ref.Name}, &job)
-		if err == nil && job.UID == ref.UID {
-			return &job, nil
-		}
-		if client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("get the Job of an orphaned Pod: %w", err)
-		}
+	key, job := types.NamespacedName{Namespace: p.Namespace, Name: ref.Name}, &batchv1.Job{}
+	err := o.client.Get(ctx, key, job, client.UnsafeDisableDeepCopy)
+	if err == nil && job.UID == ref.UID {
+		return job, nil
 	}
-	o.gone.Add(ref.UID, nil)
-	return nil, nil
+	if client.IgnoreNotFound(err) == nil {
+		job, err = o.liveJob(ctx, key, ref.UID)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get the Job of an orphaned Pod: %w", err)
+	}
+	if job == nil {
+		o.gone.Add(ref.UID, nil)
+	}
+	return job, nil
+}
+
+// liveJob reads a Job from the API server; nil: there is none with that UID. One that is large is
+// read only if it's the one: any Pod can name it.
+func (o *orphans) liveJob(ctx context.Context, key types.NamespacedName, uid types.UID) (*batchv1.Job, error) {
+	there := &metav1.PartialObjectMetadata{}
+	there.SetGroupVersionKind(batchv1.SchemeGroupVersion.WithKind("Job"))
+	if err := o.live.Get(ctx, key, there); err != nil || there.UID != uid {
+		return nil, client.IgnoreNotFound(err)
+	}
+	job := &batchv1.Job{}
+	if err := o.live.Get(ctx, key, job); err != nil || job.UID != uid {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return job, nil
 }
 
 // podEvents enqueues tracked Pods that seem orphaned.

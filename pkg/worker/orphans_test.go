@@ -112,3 +112,20 @@ func TestPodThatTheCacheShowsAsItWas(t *testing.T) {
 		}
 	})
 }
+
+// A Pod that names a Job, and another UID, has nothing of the Job read but its metadata.
+func TestPodThatNamesALargeJob(t *testing.T) {
+	c := newCluster(t, Options{}, aJob(func(j *batchv1.Job) { j.UID = "another" }), aPod("p"))
+	whole := 0
+	c.orphans.live = interceptor.NewClient(c.api, interceptor.Funcs{
+		Get: func(ctx context.Context, w client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			if _, is := obj.(*batchv1.Job); is {
+				whole++
+			}
+			return w.Get(ctx, key, obj, opts...)
+		},
+	})
+	if _, err := c.orphans.Reconcile(t.Context(), requestFor(aPod("p"))); err != nil || whole > 0 || c.count("patch") != 1 {
+		t.Errorf("error %v, %d Jobs were read whole, writes %v", err, whole, c.writes)
+	}
+}

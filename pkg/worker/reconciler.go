@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -31,6 +32,8 @@ type reconciler struct {
 	metrics *metrics
 	options Options
 	clock   clock.PassiveClock
+	// largePods is held while the Pods of a Job with a large template are listed.
+	largePods sync.Mutex
 }
 
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {

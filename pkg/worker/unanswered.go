@@ -19,8 +19,19 @@ import (
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
-// podsPerPage bounds the answers of the API server.
-const podsPerPage = 500
+// podsPerPage and pageBytes bound the answers of the API server: by how many Pods there are, and by
+// the size of the template that they are made from, in bytes of protobuf. What is decoded takes up to
+// fifty times as much.
+const (
+	podsPerPage = 500
+	pageBytes   = 1 << 20
+	podBytes    = 2 << 10 // what each has besides
+)
+
+// pageOf is how many Pods of a Job are listed at a time.
+func pageOf(job *batchv1.Job) int64 {
+	return max(min(pageBytes/(int64(job.Spec.Template.Size())+podBytes), podsPerPage), 1)
+}
 
 // answered reports whether the API server has refused a request with this error, or never got it.
 // After any other error the request may have been carried out.
@@ -51,11 +62,16 @@ func (r *reconciler) confirmPods(ctx context.Context, job *batchv1.Job, cached [
 	if err != nil {
 		return err
 	}
+	limit := pageOf(job)
+	if limit < podsPerPage {
+		r.largePods.Lock()
+		defer r.largePods.Unlock()
+	}
 	existing := sets.New[types.UID]()
 	for more := ""; ; {
 		var page corev1.PodList
 		err := r.live.List(ctx, &page, client.InNamespace(job.Namespace), client.MatchingLabelsSelector{Selector: selector},
-			client.Limit(podsPerPage), client.Continue(more))
+			client.Limit(limit), client.Continue(more))
 		if err != nil {
 			return fmt.Errorf("list the Pods of Job %s: %w", job.Name, err)
 		}

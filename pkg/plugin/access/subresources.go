@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/url"
 	"slices"
@@ -103,16 +104,23 @@ func (s *Subresources) read(ctx context.Context, subresource, worker string, int
 	if worker != "" {
 		request.Param("worker", worker)
 	}
-	result := request.Do(ctx)
-	if err := result.Error(); err != nil {
+	body, err := request.Stream(ctx)
+	if err != nil {
 		return Explain(err)
 	}
-	content, err := result.Raw()
-	if err != nil {
-		return err
+	defer body.Close()
+	content, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return Explain(err)
+	case len(content) > maxAnswer:
+		return fmt.Errorf("the answer to jobs/%s of Job %s is larger than %d MiB: the worker's API server may be hostile", subresource, s.Job.Name, maxAnswer>>20)
 	}
 	return json.Unmarshal(content, into)
 }
+
+// maxAnswer is how much is read of an answer: a Job's 100,000 Pods take about that.
+const maxAnswer = 64 << 20
 
 func (s *Subresources) address(request *rest.Request, subresource string) *rest.Request {
 	return request.Namespace(s.Job.Namespace).Resource("jobs").Name(s.Job.Name).SubResource(subresource)

@@ -2,10 +2,10 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // ruling is the effect of spec.podFailurePolicy on one failed Pod (KEP-3329).
@@ -16,6 +16,16 @@ type ruling struct {
 
 // counts reports whether the failure counts towards the back-off limits.
 func (r ruling) counts() bool { return r.action != batchv1.PodFailurePolicyActionIgnore }
+
+// ruling is what the Job's policy says of a failed Pod. It's asked for several times, and may take
+// long to find: policy and Pod are the user's.
+func (f *facts) ruling(p *pod) ruling {
+	if p.ruled == nil {
+		r := rule(f.job.Spec.PodFailurePolicy, p.Pod)
+		p.ruled = &r
+	}
+	return *p.ruled
+}
 
 // rule applies the policy: the first matching rule wins, without one the failure just counts.
 func rule(policy *batchv1.PodFailurePolicy, p *corev1.Pod) ruling {
@@ -64,23 +74,23 @@ func match(r batchv1.PodFailurePolicyRule, p *corev1.Pod) (why string, matches b
 // matchExitCode checks the containers first, then the init containers, sidecars among them. Exit
 // code 0 never matches, and a container that still runs has none.
 func matchExitCode(p *corev1.Pod, want *batchv1.PodFailurePolicyOnExitCodesRequirement) *corev1.ContainerStatus {
+	values := sets.New(want.Values...)
 	for _, list := range [][]corev1.ContainerStatus{p.Status.ContainerStatuses, p.Status.InitContainerStatuses} {
 		for i := range list {
-			if exitCodeMatches(&list[i], want) {
-				return &list[i]
+			c := &list[i]
+			if want.ContainerName != nil && *want.ContainerName != c.Name {
+				continue
+			}
+			if end := c.State.Terminated; end != nil && end.ExitCode != 0 && codeMatches(want.Operator, values.Has(end.ExitCode)) {
+				return c
 			}
 		}
 	}
 	return nil
 }
 
-func exitCodeMatches(c *corev1.ContainerStatus, want *batchv1.PodFailurePolicyOnExitCodesRequirement) bool {
-	end := c.State.Terminated
-	if end == nil || end.ExitCode == 0 || want.ContainerName != nil && *want.ContainerName != c.Name {
-		return false
-	}
-	listed := slices.Contains(want.Values, end.ExitCode)
-	switch want.Operator {
+func codeMatches(operator batchv1.PodFailurePolicyOnExitCodesOperator, listed bool) bool {
+	switch operator {
 	case batchv1.PodFailurePolicyOnExitCodesOpIn:
 		return listed
 	case batchv1.PodFailurePolicyOnExitCodesOpNotIn:

@@ -59,3 +59,16 @@ func TestIgnoredFailuresDontCount(t *testing.T) {
 		t.Errorf("listed %v, untracks %d, actions %v", a.Status.UncountedTerminatedPods.Failed, len(a.Untrack), a.Actions)
 	}
 }
+
+// What a policy says of a Pod is found once: policies and Pods may be large.
+func TestAPodIsRuledOnce(t *testing.T) {
+	f := &facts{job: aJob(func(j *batchv1.Job) {
+		j.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{onExit(batchv1.PodFailurePolicyActionIgnore, 1)}}
+	})}
+	p := &pod{Pod: aPod("p", exited(1, 0))}
+	first := f.ruling(p)
+	f.job.Spec.PodFailurePolicy = nil
+	if again := f.ruling(p); first.counts() || again != first {
+		t.Errorf("first %+v, then %+v", first, again)
+	}
+}

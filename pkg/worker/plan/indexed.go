@@ -60,7 +60,7 @@ func (f *facts) failsIndex(p *pod) bool {
 	if !f.countsAsFailed(p) {
 		return false
 	}
-	r := rule(f.job.Spec.PodFailurePolicy, p.Pod)
+	r := f.ruling(p)
 	if r.action == batchv1.PodFailurePolicyActionFailIndex {
 		return true
 	}

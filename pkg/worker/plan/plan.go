@@ -143,7 +143,7 @@ func (f *facts) count(newSucceeded, newFailed []*pod) {
 	f.succeeded = status.Succeeded + int32(len(newSucceeded)+len(f.next.UncountedTerminatedPods.Succeeded))
 	f.failed = status.Failed + int32(len(f.next.UncountedTerminatedPods.Failed))
 	for _, p := range newFailed {
-		if rule(f.job.Spec.PodFailurePolicy, p.Pod).counts() {
+		if f.ruling(p).counts() {
 			f.failed++
 		}
 	}

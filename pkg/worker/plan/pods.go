@@ -20,9 +20,10 @@ const noIndex = -1
 // itself is shared and must not be changed.
 type pod struct {
 	*corev1.Pod
-	index   int  // its completion index, or noIndex; gather sets it
-	tracked bool // has the tracking finalizer, and its removal isn't pending
-	deleted bool // being deleted, or its DELETE is pending
+	index   int     // its completion index, or noIndex; gather sets it
+	tracked bool    // has the tracking finalizer, and its removal isn't pending
+	deleted bool    // being deleted, or its DELETE is pending
+	ruled   *ruling // what the policy says of its failure; nil: nobody has asked yet
 }
 
 func (p *pod) succeeded() bool   { return p.Status.Phase == corev1.PodSucceeded }

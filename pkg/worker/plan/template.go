@@ -66,7 +66,7 @@ func (f *facts) annotateFailures(p *corev1.Pod, replaced *pod) {
 	if replaced != nil {
 		counted = countedFailures(replaced.Pod)
 		ignored = allFailures(replaced.Pod) - counted
-		if rule(f.job.Spec.PodFailurePolicy, replaced.Pod).counts() {
+		if f.ruling(replaced).counts() {
 			counted++
 		} else {
 			ignored++

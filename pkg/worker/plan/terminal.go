@@ -59,7 +59,7 @@ func failedByPolicy(f *facts) *outcome.Outcome {
 		if !f.countsAsFailed(p) {
 			continue
 		}
-		if r := rule(f.job.Spec.PodFailurePolicy, p.Pod); r.action == batchv1.PodFailurePolicyActionFailJob {
+		if r := f.ruling(p); r.action == batchv1.PodFailurePolicyActionFailJob {
 			return failure(batchv1.JobReasonPodFailurePolicy, r.message)
 		}
 	}

@@ -61,11 +61,11 @@ func (f *facts) list(p *pod, r *Record) (newIndex int) {
 			listed.Succeeded = append(listed.Succeeded, p.UID)
 		}
 	case (f.countsAsFailed(p) || r.outcome != nil && r.outcome.Failed()) && !known && f.valid(p):
-		ruling := rule(f.job.Spec.PodFailurePolicy, p.Pod)
-		if ruling.action != "" {
-			r.Actions[ruling.action]++
+		is := f.ruling(p)
+		if is.action != "" {
+			r.Actions[is.action]++
 		}
-		if ruling.counts() {
+		if is.counts() {
 			listed.Failed = append(listed.Failed, p.UID)
 		}
 	}
