@@ -92,6 +92,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) (*job.Reconci
 	if options.Tracer, err = tracing.Setup(ctx, mgr, options.Tracing); err != nil {
 		return nil, err
 	}
+	options.WeightOfJob = options.HubJobs.Weight
 	jobs := job.New(mgr, recorder, options.Options)
 	connection := options.Connection
 	connection.Namespace, connection.Origin = options.Namespace, options.Origin

@@ -7,11 +7,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/decoded"
 )
 
-// maxHeldTemplate is the size, in bytes of protobuf, up to which a cache holds a Pod template.
-// Those of nearly all Jobs have less than a tenth of it.
-const maxHeldTemplate = 64 << 10
+// A cache holds a Pod template that has maxHeldTemplate bytes of protobuf at most, and that takes
+// maxDecodedTemplate bytes at most when it's decoded. Those of nearly all Jobs have less than a
+// tenth of that. What has alwaysHeldTemplate bytes of protobuf doesn't take more.
+const (
+	maxHeldTemplate    = 64 << 10
+	maxDecodedTemplate = 128 << 10
+	alwaysHeldTemplate = 1 << 10
+)
 
 // Slim removes from a Job what a cache needn't hold, before it's stored: the Job itself is changed.
 // A Job that has ended becomes light. Neither Drift nor Reflect reads the template of such a Job,
@@ -56,7 +62,8 @@ func Light(job *batchv1.Job) bool {
 // too, and what the worker added to the labels and annotations is removed.
 func SlimMirror(job *batchv1.Job) {
 	Slim(job)
-	if job.Spec.Template.Size() > maxHeldTemplate {
+	if size := job.Spec.Template.Size(); size > maxHeldTemplate ||
+		size > alwaysHeldTemplate && decoded.Size(&job.Spec.Template) > maxDecodedTemplate {
 		Lighten(job)
 	}
 	last, known := readRecord(job)

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -54,5 +55,20 @@ func TestSlim(t *testing.T) {
 				t.Errorf("Drift says something else:\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestLargeMirrorsAreHeldLight: a template is large by what it takes when it's decoded.
+func TestLargeMirrorsAreHeldLight(t *testing.T) {
+	for terms, light := range map[int]bool{0: false, 100: false, 1000: true} {
+		m := mirrorOf(job().Obj(), aTarget)
+		term := corev1.PodAffinityTerm{TopologyKey: "a", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": ""}}}
+		m.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: slices.Repeat([]corev1.PodAffinityTerm{term}, terms),
+		}}
+		size := m.Spec.Template.Size()
+		if SlimMirror(m); Light(m) != light {
+			t.Errorf("%d terms, %d bytes of protobuf: light: %t", terms, size, Light(m))
+		}
 	}
 }

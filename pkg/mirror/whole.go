@@ -58,6 +58,25 @@ func (w *Whole) at(path string) (value any, has bool) {
 	return value, has
 }
 
+// Values counts the values in the Job's spec.
+func (w *Whole) Values() int { return Values(w.spec) }
+
+// Values counts the values in a JSON value, and itself.
+func Values(v any) int {
+	n := 1
+	switch v := v.(type) {
+	case map[string]any:
+		for _, below := range v {
+			n += Values(below)
+		}
+	case []any:
+		for _, below := range v {
+			n += Values(below)
+		}
+	}
+	return n
+}
+
 // WrittenFor returns the generation of the hub Job that a mirror's recent fields are of; zero: they
 // stay as they are. False: the mirror has lost its record.
 func WrittenFor(m *batchv1.Job) (generation int64, known bool) {

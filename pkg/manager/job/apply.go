@@ -69,7 +69,7 @@ func (r *Reconciler) apply(ctx context.Context, t *turn, plan dispatch.Plan) (re
 func (r *Reconciler) applyParts(ctx context.Context, t *turn, parts []dispatch.PartPlan, all *result) error {
 	done, errs := make([]result, len(parts)), make([]error, len(parts))
 	r.sideBySide(len(parts), func(i int) {
-		done[i], errs[i] = r.actAll(ctx, &turn{Snapshot: parts[i].Part, record: t.record, known: t.known}, parts[i].Actions)
+		done[i], errs[i] = r.actAll(ctx, &turn{Snapshot: parts[i].Part, record: t.record, known: t.known, whole: t.whole}, parts[i].Actions)
 	})
 	for i := range done {
 		all.add(done[i])

@@ -98,11 +98,17 @@ func deepCopy(object client.Object) client.Object {
 // another release behind the same address refuses what it doesn't know. One that has a field
 // switched off, while another one had it switched on, shows in the answer.
 func (r *Reconciler) createWhole(ctx context.Context, t *turn, w worker, m *batchv1.Job, whole *mirror.Whole) (*batchv1.Job, error) {
-	sent := &unstructured.Unstructured{Object: whole.Mirror(m)}
-	if n := values(sent.Object); n > maxWholeValues {
-		return nil, &refusalError{worker: w.Name(), reason: v1alpha1.EventMirrorRefused, text: fmt.Sprintf(
+	tooMany := func(n int) error {
+		return &refusalError{worker: w.Name(), reason: v1alpha1.EventMirrorRefused, text: fmt.Sprintf(
 			"gets no Job of %d values that has the field %s, but one of %d at most: leave the field out, or make the Job smaller",
 			n, whole.Recent.Paths()[0], maxWholeValues)}
+	}
+	if n := whole.Values(); n > maxWholeValues { // before it's copied
+		return nil, tooMany(n)
+	}
+	sent := &unstructured.Unstructured{Object: whole.Mirror(m)}
+	if n := mirror.Values(sent.Object); n > maxWholeValues {
+		return nil, tooMany(n)
 	}
 	dropped, all := r.keepers.ask(w, recentfields.Of(specOf(sent)))
 	if len(dropped) == 0 && !all {
@@ -132,22 +138,6 @@ func (r *Reconciler) createWhole(ctx context.Context, t *turn, w worker, m *batc
 // fields twice, counts as broken from some 30,000 values on, and no user is to have a worker cut
 // off.
 const maxWholeValues = 6000
-
-// values counts the values in a JSON value.
-func values(v any) int {
-	n := 1
-	switch v := v.(type) {
-	case map[string]any:
-		for _, below := range v {
-			n += values(below)
-		}
-	case []any:
-		for _, below := range v {
-			n += values(below)
-		}
-	}
-	return n
-}
 
 // sendWhole creates a mirror, and remembers which of its recent fields the answer has.
 func (r *Reconciler) sendWhole(

@@ -37,6 +37,9 @@
 // places the Job, or else after a live read. This replaces a watchdog over the process and costs no
 // request on the plain way of a Job.
 //
+// All of a hub Job that isn't from the cache comes through whole.go, which bounds what such Jobs
+// take in memory at once.
+//
 // # Fields that the types don't know
 //
 // A mirror is made from the hub Job as its API server sent it: in the answer to the write that

@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -38,8 +39,16 @@ func (r *Reconciler) Explain(ctx context.Context, key types.NamespacedName) (*v1
 	if !r.startup.over() {
 		return nil, apierrors.NewServiceUnavailable("the manager has just started, and is connecting to the workers: try again")
 	}
-	whole, err := readWhole(ctx, r.live, key)
+	hub := r.whole.open(key)
+	defer hub.release()
+	weight := int64(wholeBytes)
+	if cached := r.gatherer.cachedJob(ctx, key); cached != nil {
+		weight = r.whole.weight(cached.UID)
+	}
+	whole, err := hub.readWeighed(ctx, weight)
 	switch {
+	case errors.Is(err, errNoPlace):
+		return nil, errBusy
 	case apierrors.IsNotFound(err):
 		return nil, err
 	case err != nil: // whatever the hub refuses to the manager, it's no refusal of the user
@@ -60,7 +69,7 @@ func (r *Reconciler) Explain(ctx context.Context, key types.NamespacedName) (*v1
 }
 
 // errBusy: the leader can't answer in time.
-var errBusy = apierrors.NewTimeoutError("the manager is busy with other explanations, or this one takes too long: try again later", 0)
+var errBusy = apierrors.NewTimeoutError("the manager is busy with other Jobs or explanations, or this one takes too long: try again later", 0)
 
 // questionOf is what a placement of the Job would ask for.
 func (r *Reconciler) questionOf(ctx context.Context, whole *mirror.Whole) (placement.Request, placement.Subject, error) {

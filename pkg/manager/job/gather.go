@@ -32,7 +32,6 @@ import (
 // method that writes.
 type gatherer struct {
 	hub     client.Reader // the cache
-	whole   *wholeJobs
 	workers interface {
 		view(name string) (workerView, bool)
 		viewHolders(key types.NamespacedName) []workerView
@@ -49,9 +48,10 @@ type gatherer struct {
 	line       *line.Line
 }
 
-// gather makes the snapshot of the Job of this name. It returns the hub Job, too, if it was read
+// gather makes the snapshot of the Job of an allowance. It returns the hub Job, too, if it was read
 // past the cache.
-func (g *gatherer) gather(ctx context.Context, key types.NamespacedName, k known, now time.Time) (*dispatch.Snapshot, *mirror.Whole, error) {
+func (g *gatherer) gather(ctx context.Context, hub *allowance, k known, now time.Time) (*dispatch.Snapshot, *mirror.Whole, error) {
+	key := hub.key
 	s := &dispatch.Snapshot{Now: now, Origin: g.origin, HubKeys: g.hubKeys, Key: key, Timing: g.timing, WritesInFlight: g.inFlight()}
 	k.seen = map[string]*batchv1.Job{}
 	s.Job = k.hub.latest(g.cachedJob(ctx, key), now)
@@ -62,7 +62,7 @@ func (g *gatherer) gather(ctx context.Context, key types.NamespacedName, k known
 		s.PassedOver, s.Admission = k.passedOver, g.admission(ctx, s.Job)
 		s.NotDispatched = g.namespaces.closed(ctx, key.Namespace)
 		var err error
-		if whole, err = g.readWhole(ctx, s, &k); err != nil {
+		if whole, err = g.readWhole(ctx, hub, s, &k); err != nil {
 			return s, nil, err
 		}
 		assigned, from = s.Job.Annotations[v1alpha1.AnnotationCluster], s.Job.Annotations[v1alpha1.AnnotationMovedFrom]
@@ -86,13 +86,10 @@ func (g *gatherer) gather(ctx context.Context, key types.NamespacedName, k known
 
 // readWhole reads the hub Job past the cache, if a decision may need that, and sets what is known
 // of its recent fields.
-func (g *gatherer) readWhole(ctx context.Context, s *dispatch.Snapshot, k *known) (*mirror.Whole, error) {
-	whole, err := g.whole.read(ctx, s, !k.spec.of(s.Job) && g.isEdited(s, *k))
+func (g *gatherer) readWhole(ctx context.Context, hub *allowance, s *dispatch.Snapshot, k *known) (*mirror.Whole, error) {
+	whole, err := hub.refresh(ctx, s, &k.spec, !k.spec.of(s.Job) && g.isEdited(s, *k))
 	if err != nil {
 		return nil, err
-	}
-	if whole != nil {
-		s.Job, k.spec = whole.Job, seenSpec{whole.Job.Generation, whole.Recent}
 	}
 	if k.spec.of(s.Job) {
 		s.Recent = &k.spec.recent

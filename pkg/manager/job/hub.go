@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // All writes are merge patches with the UID, and where lists are replaced or a placement is written
@@ -20,8 +19,8 @@ import (
 
 // patchJob patches a hub Job, and remembers the answer.
 func (r *Reconciler) patchJob(ctx context.Context, t *turn, patch []byte) (*batchv1.Job, error) {
-	answer := named(t.Job)
-	if err := r.client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch)); err != nil {
+	answer, err := t.whole.patch(ctx, t.Job.UID, client.RawPatch(types.MergePatchType, patch))
+	if err != nil {
 		return nil, &hubError{err}
 	}
 	r.wroteHub(t, answer)
@@ -30,26 +29,13 @@ func (r *Reconciler) patchJob(ctx context.Context, t *turn, patch []byte) (*batc
 
 // patchPlacement is patchJob with the whole Job in the answer: its mirror is made from that.
 func (r *Reconciler) patchPlacement(ctx context.Context, t *turn, patch []byte) (*batchv1.Job, error) {
-	answer := untyped(t.Key)
-	if err := r.client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch)); err != nil {
-		return nil, &hubError{err}
-	}
-	whole, err := mirror.NewWhole(answer.Object)
+	whole, err := t.whole.patchWhole(ctx, t.Job.UID, client.RawPatch(types.MergePatchType, patch))
 	if err != nil {
 		return nil, &hubError{err}
 	}
 	t.record.sawWhole(whole)
 	r.wroteHub(t, whole.Job)
 	return whole.Job, nil
-}
-
-// readWhole reads a hub Job past the cache.
-func readWhole(ctx context.Context, live client.Reader, key types.NamespacedName) (*mirror.Whole, error) {
-	answer := untyped(key)
-	if err := live.Get(ctx, key, answer); err != nil {
-		return nil, err
-	}
-	return mirror.NewWhole(answer.Object)
 }
 
 // untyped is a Job to be read with all that the API server sends.
@@ -65,8 +51,8 @@ func untyped(key types.NamespacedName) *unstructured.Unstructured {
 func (r *Reconciler) patchStatus(ctx context.Context, t *turn, patch []byte) error {
 	r.inFlight.Add(1)
 	defer r.inFlight.Add(-1)
-	answer := named(t.Job)
-	if err := r.client.Status().Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch)); err != nil {
+	answer, err := t.whole.patchStatus(ctx, t.Job.UID, client.RawPatch(types.MergePatchType, patch))
+	if err != nil {
 		return &hubError{err}
 	}
 	r.wroteHub(t, answer)
@@ -92,9 +78,11 @@ func (r *Reconciler) removeFinalizer(ctx context.Context, t *turn) (result, erro
 	return result{}, client.IgnoreNotFound(err)
 }
 
-func named(job *batchv1.Job) *batchv1.Job {
+func named(job *batchv1.Job) *batchv1.Job { return namedBy(keyOf(job)) }
+
+func namedBy(key types.NamespacedName) *batchv1.Job {
 	answer := &batchv1.Job{}
-	answer.Namespace, answer.Name = job.Namespace, job.Name
+	answer.Namespace, answer.Name = key.Namespace, key.Name
 	return answer
 }
 

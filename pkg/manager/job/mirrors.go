@@ -17,6 +17,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
+	"github.com/jobferry/jobferry/pkg/util/decoded"
 	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
@@ -177,7 +178,8 @@ func (r *Reconciler) disownMirror(ctx context.Context, t *turn, w worker, a disp
 }
 
 // Limits of what is remembered of a worker's answers until its cache shows them, in bytes: answers
-// that are larger than largeAnswer take maxLargeAnswers at most, by worker.
+// that have more than largeAnswer bytes of protobuf take maxLargeAnswers at most as they are
+// decoded, by worker.
 const (
 	largeAnswer     = 16 << 10
 	maxLargeAnswers = 16 << 20
@@ -188,11 +190,15 @@ const (
 func (r *Reconciler) wroteMirror(rec *record, w worker, answer *batchv1.Job) error {
 	mirror.SlimMirror(answer)
 	now := r.clock.Now()
-	if size := answer.Size(); size > largeAnswer && size+r.store.largeAnswers(w.Name(), now) > maxLargeAnswers {
-		return &refusalError{worker: w.Name(), reason: v1alpha1.EventMirrorRefused,
-			text: fmt.Sprintf("answers with Jobs that are too large to be remembered, the last one with %d bytes", size)}
+	write := ownWrite{job: answer, at: now}
+	if answer.Size() > largeAnswer {
+		write.large = decoded.Size(answer)
 	}
-	rec.updateMirror(w.Name(), func(m *mirrorMemory) { m.write = ownWrite{job: answer, at: now} })
+	if write.large > 0 && write.large+r.store.largeAnswers(w.Name(), now) > maxLargeAnswers {
+		return &refusalError{worker: w.Name(), reason: v1alpha1.EventMirrorRefused,
+			text: fmt.Sprintf("answers with Jobs that are too large to be remembered, the last one with %d bytes", write.large)}
+	}
+	rec.updateMirror(w.Name(), func(m *mirrorMemory) { m.write = write })
 	return nil
 }
 

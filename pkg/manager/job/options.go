@@ -3,6 +3,8 @@ package job
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/jobferry/jobferry/pkg/api/namespaces"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
@@ -36,6 +38,9 @@ type Options struct {
 	Kueue kueue.Options
 	// Timing are the delays of decisions.
 	Timing dispatch.Timing
+	// WeightOfJob is what a hub Job takes in memory at most while it's read whole, as far as is known;
+	// nil: none is large.
+	WeightOfJob func(types.UID) int64
 	// Tracer makes the traces of Jobs; nil: none.
 	Tracer *tracing.Tracer
 }

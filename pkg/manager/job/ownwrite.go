@@ -20,6 +20,8 @@ type ownWrite struct {
 	job     *batchv1.Job // as the API server answered; nil: a deletion, or nothing
 	deleted types.UID
 	at      time.Time
+	// large is what a large answer takes in memory.
+	large int64
 }
 
 // latest returns the newer of what the cache has and what was written; nil: there is no such Job.

@@ -37,6 +37,7 @@ type Reconciler struct {
 	cache         client.Reader // of the hub
 	workers       workers
 	store         *store
+	whole         *wholeJobs
 	gatherer      *gatherer
 	line          *line.Line
 	keepers       *keepers
@@ -74,6 +75,8 @@ type turn struct {
 	*dispatch.Snapshot
 	record *record
 	known  known
+	// whole is the way to all that the hub has of the Job.
+	whole *allowance
 	// unread is why the Job couldn't be read; nothing may be decided then.
 	unread error
 }
@@ -98,21 +101,33 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		if ctx.Err() != nil {
 			return ctrl.Result{}, nil // the next leader continues
 		}
-		t := r.look(ctx, request.NamespacedName)
-		if t.unread != nil {
-			return r.afterError(ctx, t, t.unread)
-		}
-		plan := dispatch.Decide(t.Snapshot)
-		r.cleanUp(ctx, t, plan.Cleanup)
-		result, err := r.apply(ctx, t, plan)
-		if err != nil {
-			return r.afterError(ctx, t, err)
-		}
-		if !result.changed || !plan.Again && !result.void {
-			return r.finish(t, plan, result), nil
+		if result, again, err := r.step(ctx, request.NamespacedName); !again {
+			return result, err
 		}
 	}
 	return ctrl.Result{RequeueAfter: time.Second}, nil
+}
+
+// step does what is to be done about a Job now; again: another step may follow.
+func (r *Reconciler) step(ctx context.Context, key types.NamespacedName) (next ctrl.Result, again bool, err error) {
+	t := r.look(ctx, key)
+	defer t.whole.release()
+	if t.unread != nil {
+		next, err = r.afterError(ctx, t, t.unread)
+		return next, false, err
+	}
+	plan := dispatch.Decide(t.Snapshot)
+	r.cleanUp(ctx, t, plan.Cleanup)
+	result, err := r.apply(ctx, t, plan)
+	switch {
+	case err != nil:
+		next, err = r.afterError(ctx, t, err)
+		return next, false, err
+	case !result.changed || !plan.Again && !result.void:
+		return r.finish(t, plan, result), false, nil
+	default:
+		return ctrl.Result{}, true, nil
+	}
 }
 
 // look gathers what is known of a Job now.
@@ -122,12 +137,13 @@ func (r *Reconciler) look(ctx context.Context, key types.NamespacedName) *turn {
 	for _, worker := range rec.placedOn() {
 		r.line.Fill(ctx, worker)
 	}
-	t := &turn{record: rec, known: k}
+	t := &turn{record: rec, known: k, whole: r.whole.open(key)}
 	var whole *mirror.Whole
-	if t.Snapshot, whole, t.unread = r.gatherer.gather(ctx, key, k, now); whole != nil {
+	if t.Snapshot, whole, t.unread = r.gatherer.gather(ctx, t.whole, k, now); whole != nil {
 		rec.sawWhole(whole)
 	}
 	if id := rec.indexedID(); t.Job != nil && id != unseen && id != idOf(t.Job) {
+		t.whole.release()
 		r.forget(key, id) // the event of its deletion is late; the cache has the next Job of the name
 		return r.look(ctx, key)
 	}

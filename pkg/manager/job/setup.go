@@ -50,6 +50,7 @@ func newReconciler(hub client.Client, live, cache client.Reader, recorder events
 	return &Reconciler{
 		options: options, clock: clock, client: hub, live: live, cache: cache,
 		store:         newStore(line.NewRuntimes()),
+		whole:         newWholeJobs(hub, live, clock, options.WeightOfJob),
 		tracer:        options.Tracer,
 		keepers:       newKeepers(clock, keeperExpires),
 		report:        &reporter{recorder: recorder, clock: clock},
@@ -72,7 +73,7 @@ func (r *Reconciler) connect(workers workers, queues queues, q queue.Queue) *tri
 	r.line = line.New(lineWorkers{workers, r.keepers}, &lineJobs{Reconciler: r, triggers: t}, r.store.runtimes, r.clock, r.options.Timing.StuckTimeout)
 	r.gatherer = &gatherer{
 		line: r.line,
-		hub:  r.cache, whole: newWholeJobs(r.live), namespaces: r.hubNamespaces, workers: views{workers}, admission: queues.Admission, origin: r.options.Origin, hubKeys: r.options.HubKeys,
+		hub:  r.cache, namespaces: r.hubNamespaces, workers: views{workers}, admission: queues.Admission, origin: r.options.Origin, hubKeys: r.options.HubKeys,
 		timing: r.options.Timing, passOver: r.options.PassOver,
 		carried: func(at copier.Place, mirror types.UID) (copier.Copied, bool) {
 			return r.copier.Tracker.Get(at, mirror)

@@ -219,7 +219,7 @@ func (s *store) counted() map[status]int {
 
 // largeAnswers returns the bytes that are remembered of large answers of a worker, and drops those
 // that have expired.
-func (s *store) largeAnswers(worker string, now time.Time) (bytes int) {
+func (s *store) largeAnswers(worker string, now time.Time) (bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.records {
@@ -229,9 +229,8 @@ func (s *store) largeAnswers(worker string, now time.Time) (bytes int) {
 		}
 		if now.Sub(m.write.at) > ownWriteExpires {
 			m.write = ownWrite{}
-		} else if size := m.write.job.Size(); size > largeAnswer {
-			bytes += size
 		}
+		bytes += m.write.large
 	}
 	return bytes
 }

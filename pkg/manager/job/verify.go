@@ -8,6 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -73,22 +74,25 @@ func (t *turn) isPlacedAlike(job *batchv1.Job, worker string) bool {
 }
 
 // liveJob reads the hub Job past the cache; nil: it is gone, or another one has its name.
-func (r *Reconciler) liveJob(ctx context.Context, t *turn) (*batchv1.Job, error) {
-	whole, err := r.liveWhole(ctx, t)
-	if whole == nil {
-		return nil, err
+func (*Reconciler) liveJob(ctx context.Context, t *turn) (*batchv1.Job, error) {
+	if t.Job == nil {
+		return nil, nil
 	}
-	return whole.Job, nil
+	job, err := t.whole.read(ctx, t.Job.UID)
+	if err != nil || job.UID != t.Job.UID {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return job, nil
 }
 
 // liveWhole is liveJob with all that the API server sends.
-func (r *Reconciler) liveWhole(ctx context.Context, t *turn) (*mirror.Whole, error) {
-	whole, err := readWhole(ctx, r.live, t.Key)
-	if err != nil {
-		return nil, client.IgnoreNotFound(err)
-	}
-	if t.Job == nil || whole.Job.UID != t.Job.UID {
+func (*Reconciler) liveWhole(ctx context.Context, t *turn) (*mirror.Whole, error) {
+	if t.Job == nil {
 		return nil, nil
+	}
+	whole, err := t.whole.readWhole(ctx, t.Job.UID)
+	if err != nil || whole.Job.UID != t.Job.UID {
+		return nil, client.IgnoreNotFound(err)
 	}
 	t.record.sawWhole(whole)
 	return whole, nil
@@ -102,7 +106,8 @@ func (r *Reconciler) isStale(ctx context.Context, t *turn, worker string) (bool,
 
 // isGone asks the hub itself whether it has no Job of this UID.
 func (r *Reconciler) isGone(ctx context.Context, key types.NamespacedName, uid types.UID) (bool, error) {
-	var job batchv1.Job
+	var job metav1.PartialObjectMetadata // a large one isn't decoded
+	job.SetGroupVersionKind(batchv1.SchemeGroupVersion.WithKind("Job"))
 	err := r.live.Get(ctx, key, &job)
 	if apierrors.IsNotFound(err) {
 		return true, nil

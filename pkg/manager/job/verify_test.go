@@ -74,10 +74,13 @@ func TestVerifyWantedTrustsAFreshAnswer(t *testing.T) {
 // verify reports whether a mirror in worker a is wanted, if the hub answered a write some time ago.
 func verify(t *testing.T, hub client.Reader, cached *batchv1.Job, age time.Duration) bool {
 	t.Helper()
-	r := &Reconciler{live: hub, clock: testingclock.NewFakeClock(noon)}
+	r := &Reconciler{clock: testingclock.NewFakeClock(noon)}
 	rec := newStore(line.NewRuntimes()).open(keyOf(cached))
 	rec.update(func(m *memory) { m.answered = noon.Add(-age) })
-	err := r.verifyWanted(t.Context(), &turn{Snapshot: &dispatch.Snapshot{Key: keyOf(cached), Job: cached}, record: rec}, "a")
+	err := r.verifyWanted(t.Context(), &turn{
+		Snapshot: &dispatch.Snapshot{Key: keyOf(cached), Job: cached}, record: rec,
+		whole: newWholeJobs(nil, hub, r.clock, nil).open(keyOf(cached)),
+	}, "a")
 	if err != nil && !errors.Is(err, errStale) {
 		t.Fatal(err)
 	}

@@ -3,78 +3,181 @@ package job
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
+	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/packed"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
 
-// wholeJobs reads Jobs from the hub that its cache holds without their Pod templates, or whose
-// recent fields aren't known, a few at a time, and fewer of one namespace: each can have more than
-// a megabyte. A Job for which there is no place comes again, so that it holds up no other.
+// wholeJobs is the only way to all that the hub has of a Job: each read past the cache, and each
+// answer to a write. A Job of 1.4 MB can take a hundred times as much while it's read. So the Jobs
+// that are read at once take wholeBytes at most, and those of one namespace wholeOfNamespace. A
+// larger Job is read while no other is. A Job for which there is no place comes again, so that it
+// holds up no other. Small Jobs need no place: no more of them are read than are reconciled at once.
 type wholeJobs struct {
-	live client.Reader
+	client client.Client
+	live   client.Reader
+	clock  clock.PassiveClock
+	// weight is what a Job takes at most while it's read whole, as far as is known before.
+	weight func(types.UID) int64
 
 	mu         sync.Mutex
-	places     int
-	namespaces map[string]int
+	held       int64
+	namespaces map[string]int64
+	// next are the namespaces for whose Jobs there was no place, in the order in which they get one.
+	next []waiter
+}
+
+// waiter is a namespace for whose Job there was no place, last at some time.
+type waiter struct {
+	namespace string
+	at        time.Time
 }
 
 const (
-	wholeAtATime      = 8
-	wholeOfOneAtATime = 4
+	wholeBytes       = 64 << 20
+	wholeOfNamespace = 32 << 20
+	// waitsFor is how long a place is kept for a namespace that doesn't ask again.
+	waitsFor = 2 * awaitAtMost
 )
 
-// errNoPlace: as many Jobs as may be are being read whole.
+// errNoPlace: the Jobs that are being read whole leave no memory for this one.
 var errNoPlace = errors.New("as many Jobs as may be are being read from the hub")
 
-func newWholeJobs(live client.Reader) *wholeJobs {
-	return &wholeJobs{live: live, namespaces: map[string]int{}}
+func newWholeJobs(hub client.Client, live client.Reader, clock clock.PassiveClock, weight func(types.UID) int64) *wholeJobs {
+	if weight == nil {
+		weight = func(types.UID) int64 { return packed.SmallWeight }
+	}
+	return &wholeJobs{client: hub, live: live, clock: clock, weight: weight, namespaces: map[string]int64{}}
 }
 
-// acquire takes a place; false: there is none.
-func (w *wholeJobs) acquire(namespace string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.places >= wholeAtATime || w.namespaces[namespace] >= wholeOfOneAtATime {
-		return false
+// allowance is what one turn holds of the memory for whole Jobs, for all of its reads: they follow
+// each other, and are of one Job. It's released at the end of the turn.
+type allowance struct {
+	*wholeJobs
+	key types.NamespacedName
+	// reading is held while a large Job is read.
+	reading sync.Mutex
+	bytes   int64
+}
+
+func (w *wholeJobs) open(key types.NamespacedName) *allowance {
+	return &allowance{wholeJobs: w, key: key}
+}
+
+// reserve takes what a Job needs; false: there is no place for it.
+func (a *allowance) reserve(weight int64) bool {
+	if weight <= packed.SmallWeight {
+		return true
 	}
-	w.places++
-	w.namespaces[namespace]++
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if weight <= a.bytes {
+		return true
+	}
+	now, namespace := a.clock.Now(), a.key.Namespace
+	a.next = slices.DeleteFunc(a.next, func(w waiter) bool { return now.Sub(w.at) > waitsFor })
+	others, ofOthers := a.held-a.bytes, a.namespaces[namespace]-a.bytes
+	i := slices.IndexFunc(a.next, func(w waiter) bool { return w.namespace == namespace })
+	switch {
+	case ofOthers > 0 && ofOthers+weight > wholeOfNamespace:
+		return false // it waits for Jobs of its own namespace
+	case others > 0 && others+weight > wholeBytes, len(a.next) > 0 && i != 0:
+		if i < 0 {
+			a.next = append(a.next, waiter{namespace, now})
+		} else {
+			a.next[i].at = now
+		}
+		return false
+	case i == 0:
+		a.next = a.next[1:]
+	}
+	a.addLocked(weight - a.bytes)
 	return true
 }
 
-func (w *wholeJobs) release(namespace string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.places--
-	if w.namespaces[namespace]--; w.namespaces[namespace] == 0 {
-		delete(w.namespaces, namespace)
+// correct takes what a Job has needed, if that is more than was known before.
+func (a *allowance) correct(job *batchv1.Job) {
+	weight := packed.WeightOf(job)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if weight > packed.SmallWeight && weight > a.bytes {
+		a.addLocked(weight - a.bytes)
 	}
 }
 
-// read returns the Job of a snapshot with its template and its recent fields, if a decision may
-// need them; nil: it doesn't.
-func (w *wholeJobs) read(ctx context.Context, s *dispatch.Snapshot, isDue bool) (*mirror.Whole, error) {
-	if !isDue && (!mirror.Light(s.Job) || !needsTemplate(s)) {
+func (a *allowance) addLocked(bytes int64) {
+	a.bytes += bytes
+	a.held += bytes
+	if a.namespaces[a.key.Namespace] += bytes; a.namespaces[a.key.Namespace] == 0 {
+		delete(a.namespaces, a.key.Namespace)
+	}
+}
+
+// release gives back what the turn holds.
+func (a *allowance) release() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.addLocked(-a.bytes)
+}
+
+// ask has a request made whose answer is a Job of some weight: those of large ones follow each
+// other.
+func (a *allowance) ask(weight int64, request func() (*batchv1.Job, error)) error {
+	if !a.reserve(weight) {
+		return errNoPlace
+	}
+	if weight > packed.SmallWeight {
+		a.reading.Lock()
+		defer a.reading.Unlock()
+	}
+	job, err := request()
+	if err == nil {
+		a.correct(job)
+	}
+	return err
+}
+
+// refresh reads the Job of a snapshot again, with its template and what is seen of its recent
+// fields, if a decision may need them. It returns the Job with all that the API server sends, if
+// that was read.
+func (a *allowance) refresh(ctx context.Context, s *dispatch.Snapshot, seen *seenSpec, isEdited bool) (*mirror.Whole, error) {
+	var whole *mirror.Whole
+	var job *batchv1.Job
+	var err error
+	isKnown := seen.of(s.Job) && !isEdited
+	switch needed := mirror.Light(s.Job) && needsTemplate(s); {
+	case needed && isKnown:
+		job, err = a.read(ctx, s.Job.UID)
+	case needed, isEdited:
+		if whole, err = a.readWhole(ctx, s.Job.UID); err == nil {
+			job = whole.Job
+		}
+	default:
 		return nil, nil
 	}
-	if !w.acquire(s.Key.Namespace) {
-		return nil, errNoPlace
-	}
-	defer w.release(s.Key.Namespace)
-	whole, err := readWhole(ctx, w.live, s.Key)
 	switch {
-	case apierrors.IsNotFound(err) || err == nil && whole.Job.UID != s.Job.UID:
+	case apierrors.IsNotFound(err), err == nil && job.UID != s.Job.UID, err == nil && isKnown && !seen.of(job):
 		return nil, errStale
 	case err != nil:
 		return nil, err
 	}
-	whole.Job.ManagedFields = nil
+	if whole != nil {
+		*seen = seenSpec{job.Generation, whole.Recent}
+	}
+	job.ManagedFields = nil
+	job.SetGroupVersionKind(batchv1.SchemeGroupVersion.WithKind("Job"))
+	s.Job = job
 	return whole, nil
 }
 
@@ -89,4 +192,53 @@ func needsTemplate(s *dispatch.Snapshot) bool {
 	default:
 		return s.NotDispatched == "" && s.Admission.WantsCapacity(s.Job)
 	}
+}
+
+// read returns a Job past the cache, as far as the types know it.
+func (a *allowance) read(ctx context.Context, of types.UID) (*batchv1.Job, error) {
+	var job batchv1.Job
+	return &job, a.ask(a.weight(of), func() (*batchv1.Job, error) {
+		return &job, a.live.Get(ctx, a.key, &job)
+	})
+}
+
+// readWhole returns a Job past the cache, with all that the API server sends.
+func (a *allowance) readWhole(ctx context.Context, of types.UID) (*mirror.Whole, error) {
+	return a.readWeighed(ctx, a.weight(of))
+}
+
+// readWeighed is readWhole of a Job of some weight.
+func (a *allowance) readWeighed(ctx context.Context, weight int64) (*mirror.Whole, error) {
+	return a.askWhole(weight, func(answer client.Object) error { return a.live.Get(ctx, a.key, answer) })
+}
+
+func (a *allowance) askWhole(weight int64, request func(client.Object) error) (whole *mirror.Whole, err error) {
+	err = a.ask(weight, func() (*batchv1.Job, error) {
+		answer := untyped(a.key)
+		if err := request(answer); err != nil {
+			return nil, err
+		}
+		if whole, err = mirror.NewWhole(answer.Object); err != nil {
+			return nil, err
+		}
+		return whole.Job, nil
+	})
+	return whole, err
+}
+
+// patch patches a Job, and returns the answer as far as the types know it.
+func (a *allowance) patch(ctx context.Context, of types.UID, patch client.Patch) (*batchv1.Job, error) {
+	answer := namedBy(a.key)
+	return answer, a.ask(a.weight(of), func() (*batchv1.Job, error) { return answer, a.client.Patch(ctx, answer, patch) })
+}
+
+// patchStatus is patch for the status.
+func (a *allowance) patchStatus(ctx context.Context, of types.UID, patch client.Patch) (*batchv1.Job, error) {
+	answer := namedBy(a.key)
+	return answer, a.ask(a.weight(of), func() (*batchv1.Job, error) { return answer, a.client.Status().Patch(ctx, answer, patch) })
+}
+
+// patchWhole is patch with all that the API server sends in the answer.
+func (a *allowance) patchWhole(ctx context.Context, of types.UID, patch client.Patch) (*mirror.Whole, error) {
+	return a.askWhole(a.weight(of), func(answer client.Object) error { return a.client.Patch(ctx, answer, patch) })
 }

@@ -2,9 +2,13 @@ package job
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,13 +16,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/packed"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -101,7 +110,7 @@ func TestWhichJobsAreReadAgain(t *testing.T) {
 			if row.world != nil {
 				row.world(s)
 			}
-			got, err := newWholeJobs(hub).read(t.Context(), s, row.edited)
+			got, err := newWholeJobs(nil, hub, testingclock.NewFakeClock(noon), nil).open(jobKey).refresh(t.Context(), s, &seenSpec{generation: -1}, row.edited)
 			if err != nil || hub.reads != row.reads || got != nil != (row.reads > 0) || got != nil && mirror.Light(got.Job) {
 				t.Errorf("%d reads, want %d; got %v, %v", hub.reads, row.reads, got, err)
 			}
@@ -115,33 +124,208 @@ func TestWhichJobsAreReadAgain(t *testing.T) {
 func TestFewJobsAreReadAtATime(t *testing.T) {
 	answers := make(chan struct{})
 	hub := &hubReader{answer: func(into *batchv1.Job) error { <-answers; *into = *aJob("train"); return nil }}
-	whole := newWholeJobs(hub)
+	whole := newWholeJobs(nil, hub, testingclock.NewFakeClock(noon), func(types.UID) int64 { return wholeOfNamespace / 4 })
 	read := func(namespace string) error {
-		job := aJob("train")
-		mirror.Lighten(job)
-		_, err := whole.read(t.Context(), &dispatch.Snapshot{Job: job, Key: types.NamespacedName{Namespace: namespace, Name: "train"}}, false)
+		a := whole.open(types.NamespacedName{Namespace: namespace, Name: "train"})
+		defer a.release()
+		_, err := a.readWhole(t.Context(), "")
 		return err
 	}
 	results := make(chan error, 100)
 	for range 100 {
 		go func() { results <- read("greedy") }()
 	}
-	for range 100 - wholeOfOneAtATime {
+	for range 100 - 4 {
 		if err := <-results; !errors.Is(err, errNoPlace) {
 			t.Errorf("got %v", err)
 		}
 	}
 	go func() { results <- read("other") }()
-	for range wholeOfOneAtATime + 1 {
+	for range 4 + 1 {
 		answers <- struct{}{}
 	}
-	for range wholeOfOneAtATime + 1 {
+	for range 4 + 1 {
 		if err := <-results; err != nil {
 			t.Error(err)
 		}
 	}
-	if len(whole.namespaces) > 0 || whole.places != 0 {
-		t.Errorf("places stay taken: %d, %v", whole.places, whole.namespaces)
+	if len(whole.namespaces) > 0 || whole.held != 0 {
+		t.Errorf("places stay taken: %d, %v", whole.held, whole.namespaces)
+	}
+}
+
+// TestLargeJobsTakeTurns follows who may read a Job of some weight, and when.
+func TestLargeJobsTakeTurns(t *testing.T) {
+	clock := testingclock.NewFakeClock(noon)
+	whole := newWholeJobs(nil, nil, clock, nil)
+	open := func(namespace string) *allowance { return whole.open(types.NamespacedName{Namespace: namespace}) }
+	want := func(step string, a *allowance, weight int64, want bool) {
+		t.Helper()
+		if got := a.reserve(weight); got != want {
+			t.Errorf("%s: %t", step, got)
+		}
+	}
+	huge, again, medium, other := open("greedy"), open("greedy"), open("medium"), open("other")
+	want("the largest Job, while there is no other", huge, 3*wholeBytes, true)
+	want("the same Job again", huge, 3*wholeBytes, true)
+	want("another one of the namespace", again, 3*wholeBytes, false)
+	want("of others", other, 2*wholeBytes, false)
+	want("of others, medium", medium, 1<<20, false)
+	for range 1000 {
+		want("small ones", open("small"), packed.SmallWeight, true)
+	}
+	huge.release()
+	want("the namespace isn't the next", again, 3*wholeBytes, false)
+	want("the next but one", medium, 1<<20, false)
+	want("the next", other, 2*wholeBytes, true)
+	other.release()
+	want("it, too, isn't the next again", other, 2*wholeBytes, false)
+	want("the namespace, but it isn't the next", again, 3*wholeBytes, false)
+	clock.Step(waitsFor + 1)
+	want("nobody has asked for long", again, 3*wholeBytes, true)
+	again.release()
+	if whole.held != 0 || len(whole.namespaces) > 0 {
+		t.Errorf("left: %d, %v", whole.held, whole.namespaces)
+	}
+}
+
+// TestAKnownSpecIsReadWithTypes: only what isn't known of a Job is worth its JSON.
+func TestAKnownSpecIsReadWithTypes(t *testing.T) {
+	full := aJob("train")
+	full.Generation = 2
+	typed := interceptor.NewClient(nil, interceptor.Funcs{
+		Get: func(_ context.Context, _ client.WithWatch, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+			job, ok := into.(*batchv1.Job)
+			if !ok {
+				return errors.New("as JSON")
+			}
+			full.DeepCopyInto(job)
+			return nil
+		},
+	})
+	for generation, want := range map[int64]error{2: nil, 1: errStale} {
+		light := full.DeepCopy()
+		light.Generation = generation
+		mirror.Lighten(light)
+		s := &dispatch.Snapshot{Job: light, Key: jobKey}
+		whole, err := newWholeJobs(nil, typed, testingclock.NewFakeClock(noon), nil).open(jobKey).refresh(t.Context(), s, &seenSpec{generation: generation}, false)
+		if !errors.Is(err, want) || whole != nil || want == nil && mirror.Light(s.Job) {
+			t.Errorf("generation %d: %v, %v; light: %t", generation, whole, err, mirror.Light(s.Job))
+		}
+	}
+}
+
+// tinyJob has a template of so many elements, each of 14 bytes of protobuf, and much more in
+// memory.
+func tinyJob(elements int) *batchv1.Job {
+	job := aJob("train")
+	term := corev1.PodAffinityTerm{TopologyKey: "a", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": ""}}}
+	job.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: slices.Repeat([]corev1.PodAffinityTerm{term}, elements),
+	}}
+	return job
+}
+
+// TestTheWeightOfAJobIsEnough compares it with what a Job takes that is read whole.
+func TestTheWeightOfAJobIsEnough(t *testing.T) {
+	long := aJob("train")
+	long.Spec.Template.Spec.Containers[0].Args = []string{strings.Repeat("x", 1_000_000)}
+	env := aJob("train")
+	for i := range 50_000 {
+		env.Spec.Template.Spec.Containers[0].Env = append(env.Spec.Template.Spec.Containers[0].Env, corev1.EnvVar{Name: fmt.Sprint("a", i)})
+	}
+	managed := aJob("train")
+	var fields strings.Builder
+	for i := range 50_000 {
+		fmt.Fprintf(&fields, `,"k:{\"n\":\"%d\"}":{".":{}}`, i)
+	}
+	managed.ManagedFields = []metav1.ManagedFieldsEntry{{FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte("{" + fields.String()[1:] + "}")}}}
+	for name, job := range map[string]*batchv1.Job{"tiny elements": tinyJob(50_000), "one text": long, "variables": env, "managed fields": managed} {
+		data := inJSON(t, job)
+		weight, before := packed.WeightOf(job), heap().HeapAlloc
+		var answer unstructured.Unstructured
+		if err := decodeJSON(data, &answer); err != nil {
+			t.Fatal(err)
+		}
+		whole, err := mirror.NewWhole(answer.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		took := int64(heap().HeapAlloc) - int64(before) //nolint:gosec // no heap has 2^63 bytes
+		runtime.KeepAlive(whole)
+		runtime.KeepAlive(answer)
+		runtime.KeepAlive(job)
+		t.Logf("%s: %d KiB of protobuf take %d KiB, and weigh %d KiB", name, job.Size()>>10, took>>10, weight>>10)
+		if took > weight {
+			t.Errorf("%s: it takes %d bytes, and weighs %d", name, took, weight)
+		}
+	}
+}
+
+func inJSON(t *testing.T, job *batchv1.Job) []byte {
+	t.Helper()
+	sent := *job
+	sent.SetGroupVersionKind(batchv1.SchemeGroupVersion.WithKind("Job"))
+	data, err := json.Marshal(&sent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func decodeJSON(data []byte, into *unstructured.Unstructured) error {
+	_, _, err := unstructured.UnstructuredJSONScheme.Decode(data, nil, into)
+	return err
+}
+
+// TestLargeJobsReadWholeTakeLittleMemory has each of eight tenants read several Jobs at once that
+// are made of tiny elements. All that have been read are held until each has an answer.
+func TestLargeJobsReadWholeTakeLittleMemory(t *testing.T) {
+	for name, row := range map[string]struct {
+		elements, least int
+		most            int64
+	}{
+		"of 1.4 MB, one by one": {100_000, 1, 160 << 20},
+		"of 150 KB":             {11_000, 1, wholeBytes},
+		"of 50 KB":              {3_700, 2, wholeBytes},
+		"of 10 KB":              {740, 8, wholeBytes},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := tinyJob(row.elements)
+			data, weight := inJSON(t, job), packed.WeightOf(job)
+			hub := interceptor.NewClient(nil, interceptor.Funcs{
+				Get: func(_ context.Context, _ client.WithWatch, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+					return decodeJSON(data, into.(*unstructured.Unstructured))
+				},
+			})
+			jobs := newWholeJobs(nil, hub, testingclock.NewFakeClock(noon), func(types.UID) int64 { return weight })
+			before := heap().HeapAlloc
+			var mu sync.Mutex
+			var held []*mirror.Whole
+			var wait sync.WaitGroup
+			for tenant := range 8 {
+				for range 4 {
+					wait.Go(func() {
+						whole, err := jobs.open(types.NamespacedName{Namespace: fmt.Sprint("tenant-", tenant), Name: "train"}).readWhole(t.Context(), "")
+						mu.Lock()
+						defer mu.Unlock()
+						switch {
+						case err == nil:
+							held = append(held, whole)
+						case !errors.Is(err, errNoPlace):
+							t.Error(err)
+						}
+					})
+				}
+			}
+			wait.Wait()
+			took := int64(heap().HeapAlloc) - int64(before) //nolint:gosec // no heap has 2^63 bytes
+			t.Logf("%d Jobs of %d KiB of protobuf take %d KiB", len(held), job.Size()>>10, took>>10)
+			if took > row.most || len(held) < row.least {
+				t.Errorf("%d Jobs take %d bytes, want %d Jobs at least, and %d bytes at most", len(held), took, row.least, row.most)
+			}
+			runtime.KeepAlive(held)
+		})
 	}
 }
 

@@ -28,6 +28,8 @@ func typedOf(object client.Object) (*batchv1.Job, bool) {
 		return object, true
 	case *unstructured.Unstructured:
 		return fromTree(object.Object), object.GetKind() == "Job"
+	case *metav1.PartialObjectMetadata:
+		return &batchv1.Job{TypeMeta: object.TypeMeta, ObjectMeta: object.ObjectMeta}, object.Kind == "Job"
 	default:
 		return nil, false
 	}
@@ -56,6 +58,8 @@ func (s *apiServer) answer(object client.Object, job *batchv1.Job) {
 	switch into := object.(type) {
 	case *batchv1.Job:
 		*into = *job
+	case *metav1.PartialObjectMetadata:
+		into.ObjectMeta = *job.ObjectMeta.DeepCopy()
 	case *unstructured.Unstructured:
 		into.Object = s.withWhole(toTree(job), keyOf(job))
 	}

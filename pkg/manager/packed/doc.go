@@ -12,6 +12,8 @@
 // it holds whole, and which ones light, without their Pod templates. Each worker's informer packs
 // its mirrors by Pack.
 //
+// HubJobs also knows what each large Job weighs: what it takes while it's read from the hub again.
+//
 // Unpacking takes some 10 microseconds for a Job of the usual size. What visits all Jobs often asks
 // for their Facts.
 package packed

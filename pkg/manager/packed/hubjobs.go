@@ -2,6 +2,8 @@ package packed
 
 import (
 	"errors"
+	"math"
+	"reflect"
 	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -11,6 +13,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/util/decoded"
 )
 
 // HubJobs limits what the cache of the hub holds of Jobs. A light Job, which has no Pod template,
@@ -20,17 +23,23 @@ import (
 // Its Transform is that of the cache, and it handles the cache's events. One serves one manager.
 type HubJobs struct {
 	// PerNamespace is how much is held of the unfinished Jobs of one namespace that aren't light, as
-	// they are packed. One that is larger than largeJob counts as it is when it's unpacked: a few
-	// bytes of it become any number.
+	// they are packed. One that is large counts as it is when it's unpacked: a few bytes of it become
+	// any number.
 	PerNamespace resource.QuantityValue
 
 	mu         sync.Mutex
 	namespaces map[string]int64
 	sizes      map[types.UID]int64
+	// large are the weights of the Jobs of any kind that take much when they're read whole.
+	large map[types.UID]int64
 }
 
-// largeJob is up to which size, in bytes of protobuf, many Jobs may be unpacked at once.
-const largeJob = 64 << 10
+// Many Jobs may be unpacked at once that have largeJob bytes of protobuf at most, and that take
+// largeUnpacked bytes at most then.
+const (
+	largeJob      = 64 << 10
+	largeUnpacked = 256 << 10
+)
 
 var _ toolscache.ResourceEventHandler = &HubJobs{}
 
@@ -38,7 +47,7 @@ var _ toolscache.ResourceEventHandler = &HubJobs{}
 func NewHubJobs() *HubJobs {
 	return &HubJobs{
 		PerNamespace: resource.QuantityValue{Quantity: resource.MustParse("32Mi")},
-		namespaces:   map[string]int64{}, sizes: map[types.UID]int64{},
+		namespaces:   map[string]int64{}, sizes: map[types.UID]int64{}, large: map[types.UID]int64{},
 	}
 }
 
@@ -57,6 +66,7 @@ func (h *HubJobs) Transform(object any) (any, error) {
 	if !ok {
 		return object, nil
 	}
+	h.weigh(j)
 	if !mirror.Managed(j) {
 		h.release(j)
 		return &batchv1.Job{
@@ -81,15 +91,63 @@ func (h *HubJobs) Transform(object any) (any, error) {
 
 // whole packs a Job with its template; nil: the memory of its namespace doesn't suffice.
 func (h *HubJobs) whole(j *batchv1.Job) (*Job, error) {
-	size := int64(j.Size())
-	if size > largeJob && !h.hold(j, size) {
+	proto, err := marshal(j)
+	if err != nil {
+		return nil, err
+	}
+	unpacked, _ := decoded.Message(jobType, proto, math.MaxInt64)
+	isLarge := len(proto) > largeJob || unpacked > largeUnpacked
+	// A third of the estimate is for what slices leave behind while they grow.
+	if isLarge && !h.hold(j, max(int64(len(proto)), unpacked/3*2)) {
 		return nil, nil //nolint:nilnil // it isn't held
 	}
-	whole, err := New(j)
-	if err != nil || size <= largeJob && !h.hold(j, int64(whole.Size())) {
+	whole, err := packedFrom(j, proto)
+	if err != nil || !isLarge && !h.hold(j, int64(whole.Size())) {
 		return nil, err
 	}
 	return whole, nil
+}
+
+var jobType = reflect.TypeFor[batchv1.Job]()
+
+// SmallWeight is what a Job of the usual size weighs at most.
+const SmallWeight = 256 << 10
+
+// Most of what a Job takes while it's read as JSON: some sixteen times its protobuf, for its
+// managed fields, and twice what it is when it's decoded, for all else.
+const (
+	weightOfProtobuf = 16
+	weightOfDecoded  = 2
+	// neverHeavy is the size in protobuf up to which any Job weighs SmallWeight at most.
+	neverHeavy = 2 << 10
+)
+
+// WeightOf is the most that a Job takes in memory while it's read whole, as it came from the hub,
+// and at least SmallWeight.
+func WeightOf(j *batchv1.Job) int64 {
+	size := int64(j.Size())
+	if size <= neverHeavy {
+		return SmallWeight
+	}
+	return max(SmallWeight, weightOfProtobuf*size+weightOfDecoded*decoded.Size(j))
+}
+
+// weigh remembers the weight of a Job that isn't small.
+func (h *HubJobs) weigh(j *batchv1.Job) {
+	weight := WeightOf(j)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if delete(h.large, j.UID); weight > SmallWeight {
+		h.large[j.UID] = weight
+	}
+}
+
+// Weight is the most that a Job takes in memory while it's read whole, by what the cache was last
+// sent of it.
+func (h *HubJobs) Weight(job types.UID) int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return max(SmallWeight, h.large[job])
 }
 
 // hold counts a Job, and reports whether its namespace's memory suffices.
@@ -124,7 +182,7 @@ func (h *HubJobs) OnAdd(any, bool) {}
 func (h *HubJobs) OnUpdate(before, after any) {
 	was, ok := before.(*batchv1.Job)
 	if is, also := after.(*batchv1.Job); ok && also && was.UID != is.UID {
-		h.release(was)
+		h.forget(was)
 	}
 }
 
@@ -134,6 +192,14 @@ func (h *HubJobs) OnDelete(object any) {
 		object = tombstone.Obj
 	}
 	if j, ok := object.(*batchv1.Job); ok {
-		h.release(j)
+		h.forget(j)
 	}
+}
+
+// forget drops all that is known of a Job.
+func (h *HubJobs) forget(j *batchv1.Job) {
+	h.release(j)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.large, j.UID)
 }

@@ -3,12 +3,14 @@ package packed
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
@@ -93,6 +95,37 @@ func TestOneTenantsJobsTakeLittleMemory(t *testing.T) {
 	}
 }
 
+// tinyJob is a Job whose template has so many elements, of some 14 bytes of protobuf each.
+func tinyJob(namespace string, i, elements int) *batchv1.Job {
+	j := hubJob(namespace, i, 10)
+	term := corev1.PodAffinityTerm{TopologyKey: "a", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": ""}}}
+	j.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: slices.Repeat([]corev1.PodAffinityTerm{term}, elements),
+	}}
+	return j
+}
+
+// TestJobsOfTinyElementsCountAsTheyAreUnpacked: packed, a thousand of them are nothing.
+func TestJobsOfTinyElementsCountAsTheyAreUnpacked(t *testing.T) {
+	h, before := NewHubJobs(), heapBytes()
+	var held []*batchv1.Job
+	for i := range 200 {
+		j := tinyJob("tenant", i, 1000)
+		if i == 0 {
+			t.Logf("each has %d bytes of protobuf", j.Size())
+		}
+		if j = hold(t, h, j); !mirror.Light(j) {
+			held = append(held, j)
+		}
+	}
+	bytes := heapBytes() - before
+	t.Logf("%d are held, and take %d KiB", len(held), bytes>>10)
+	if len(held) < 5 || bytes > 33<<20 {
+		t.Errorf("%d Jobs are held that take %d bytes, want 32 MiB at most", len(held), bytes)
+	}
+	runtime.KeepAlive(held)
+}
+
 // TestHowManyJobsAreHeldWhole has a tenant make Jobs that are nothing when they're
 func TestHowManyJobsAreHeldWhole(t *testing.T) {
 	for name, row := range map[string]struct{ bytes, jobs, whole int }{
@@ -140,7 +173,7 @@ func TestHubJobsAreCounted(t *testing.T) {
 	h.OnDelete(toolscache.DeletedFinalStateUnknown{Obj: job(1)})
 	h.OnDelete(job(3))
 	h.OnDelete(job(3))
-	if len(h.sizes) != 0 || len(h.namespaces) != 0 {
-		t.Errorf("left: %v, %v", h.sizes, h.namespaces)
+	if len(h.sizes) != 0 || len(h.namespaces) != 0 || len(h.large) != 0 {
+		t.Errorf("left: %v, %v, %v", h.sizes, h.namespaces, h.large)
 	}
 }

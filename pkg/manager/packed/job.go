@@ -71,16 +71,30 @@ func Pack(object any) (any, error) {
 
 // New packs a Job. It fails if its namespace, name and version have 64 KiB together.
 func New(job *batchv1.Job) (*Job, error) {
-	key := cache.NewObjectName(job.Namespace, job.Name).String()
-	prefix := key + job.ResourceVersion
-	if len(prefix) > math.MaxUint16 {
-		return nil, fmt.Errorf("pack Job %.300q: its name or version is too long", prefix)
+	proto, err := marshal(job)
+	if err != nil {
+		return nil, err
 	}
+	return packedFrom(job, proto)
+}
+
+// marshal encodes a Job without what is held beside it.
+func marshal(job *batchv1.Job) ([]byte, error) {
 	rest := *job
 	rest.Namespace, rest.Name, rest.ResourceVersion = "", "", ""
 	proto, err := rest.Marshal()
 	if err != nil {
 		return nil, fmt.Errorf("pack Job %s/%s: %w", job.Namespace, job.Name, err)
+	}
+	return proto, nil
+}
+
+// packedFrom packs a Job that was marshalled.
+func packedFrom(job *batchv1.Job, proto []byte) (*Job, error) {
+	key := cache.NewObjectName(job.Namespace, job.Name).String()
+	prefix := key + job.ResourceVersion
+	if len(prefix) > math.MaxUint16 {
+		return nil, fmt.Errorf("pack Job %.300q: its name or version is too long", prefix)
 	}
 	facts := FactsOf(job)
 	return &Job{

@@ -80,6 +80,7 @@ type object interface {
 	runtime.Object
 	metav1.Object
 	Size() int
+	Marshal() ([]byte, error)
 }
 
 // clear begins anew: the cache will be replaced by what is taken from now on.

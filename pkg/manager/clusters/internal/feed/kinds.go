@@ -17,6 +17,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
 	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/util/decoded"
 )
 
 // kind is one kind of a worker's objects that decides what fits there.
@@ -106,7 +107,7 @@ type objectStore[T object] interface {
 func kindOf[T object](
 	g *gathering, gv schema.GroupVersion, resource string, keeps objectStore[T], example T, most int, bytes int64,
 ) *kind {
-	size := func(o object) int64 { return structBytes + link.DecodedSize(o) }
+	size := func(o object) int64 { return structBytes + decoded.Size(o) }
 	intake := func() *intake {
 		return newIntake(example, func(o T) (T, bool) { return keeps.Slim(o), true }, size,
 			most, bytes, "it has more than %d "+resource+", or they take more than %d MiB")

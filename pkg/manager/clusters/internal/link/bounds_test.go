@@ -20,6 +20,8 @@ import (
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/jobferry/jobferry/pkg/util/decoded"
 )
 
 func frame(length uint32) string {
@@ -173,14 +175,13 @@ func TestLargeObjectsAreAffordable(t *testing.T) {
 				t.Fatalf("%d of %d bytes pass: %v", len(got), len(data), err)
 			}
 			before := heap()
-			decoded, _, err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Decode(data, nil, nil)
+			object, _, err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Decode(data, nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			took := heap() - before
-			runtime.KeepAlive(decoded)
-			left := estimateOf(t, data)
-			if charged := uint64(maxDecodedBytes - left); charged < took { //nolint:gosec // it's positive
+			runtime.KeepAlive(object)
+			if charged := uint64(estimateOf(t, data)); charged < took { //nolint:gosec // it's positive
 				t.Errorf("%d bytes are charged, %d are taken", charged, took)
 			}
 		})
@@ -197,7 +198,6 @@ func estimateOf(t *testing.T, data []byte) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := estimate{left: maxDecodedBytes}
-	e.message(reflect.TypeOf(object).Elem(), envelope.Raw)
-	return e.left
+	size, _ := decoded.Message(reflect.TypeOf(object).Elem(), envelope.Raw, maxDecodedBytes)
+	return size
 }

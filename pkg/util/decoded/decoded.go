@@ -1,0 +1,158 @@
+// Package decoded estimates what protobuf takes in memory when it's decoded. Its size doesn't tell:
+// two bytes can become a struct of a kilobyte. The package is pure.
+package decoded
+
+import (
+	"encoding/binary"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/jobferry/jobferry/pkg/util/quantities"
+)
+
+// What is charged beside the size of a struct: for a string or another field, and for an entry of a
+// map.
+const (
+	fieldBytes = 48
+	entryBytes = 256
+)
+
+// Message returns about what decoding a message of a type allocates beside its own struct, and
+// whether it has a costly quantity. It reads no further than to the first one, or until the bytes
+// exceed a limit.
+func Message(of reflect.Type, data []byte, limit int64) (bytes int64, costly bool) {
+	e := estimate{left: limit}
+	e.message(of, data)
+	return limit - e.left, e.costly
+}
+
+// unknown is the size of what can't be encoded: more than anything has.
+const unknown = 1 << 40
+
+// Size is about what an object takes that was decoded from protobuf, beside its own struct.
+func Size(o interface{ Marshal() ([]byte, error) }) int64 {
+	data, err := o.Marshal()
+	if err != nil {
+		return unknown
+	}
+	bytes, _ := Message(reflect.TypeOf(o).Elem(), data, math.MaxInt64)
+	return bytes
+}
+
+// estimate subtracts what decoding allocates from what may be allocated, and looks for costly
+// quantities.
+type estimate struct {
+	left   int64
+	costly bool
+}
+
+// message reads a message as the generated Unmarshal of its type does. It charges a struct twice,
+// as slices grow.
+func (e *estimate) message(of reflect.Type, data []byte) {
+	fields := fieldsOf(of)
+	for len(data) > 0 && e.left >= 0 && !e.costly {
+		tag, n := varint(data)
+		if n <= 0 {
+			return
+		}
+		data = data[n:]
+		size := 0
+		switch tag & 7 {
+		case 0:
+			_, size = varint(data)
+		case 1:
+			size = 8
+		case 5:
+			size = 4
+		case 2:
+			length, n := varint(data)
+			if n <= 0 || length > uint64(len(data)-n) { //nolint:gosec // n bytes have been read of data
+				return
+			}
+			data, size = data[n:], int(length)               //nolint:gosec // not more than data
+			e.field(of, fields[uint32(tag>>3)], data[:size]) //nolint:gosec // the generated code cuts it off, too
+		}
+		// 3 and 4 begin and end a group, in which there are fields as here.
+		if size < 0 || size > len(data) {
+			return
+		}
+		data = data[size:]
+	}
+}
+
+func (e *estimate) field(in, of reflect.Type, content []byte) {
+	e.left -= fieldBytes
+	switch {
+	case in == quantities.Type:
+		e.left -= allocated(content)
+		e.costly = e.costly || quantities.IsCostly(string(content)) // its only field
+	case of == nil: // bytes, which are copied
+		e.left -= allocated(content)
+	case of.Kind() == reflect.Map:
+		e.left -= entryBytes + int64(of.Elem().Size()) //nolint:gosec // a struct's size
+		e.message(of, content)
+	default:
+		e.left -= 2 * int64(of.Size()) //nolint:gosec // a struct's size
+		e.message(of, content)
+	}
+}
+
+// allocated is what bytes take that are copied: the allocator rounds them up, by an eighth or a page
+// at most.
+func allocated(content []byte) int64 {
+	size := int64(len(content))
+	return size + min(size/8, 8<<10)
+}
+
+// varint reads a number as generated code does, which ignores what is beyond 64 bits. Zero or less
+// as size: there is none.
+func varint(data []byte) (number uint64, size int) {
+	for i, b := range data[:min(len(data), binary.MaxVarintLen64)] {
+		number |= uint64(b&0x7f) << (7 * i)
+		if b < 0x80 {
+			return number, i + 1
+		}
+	}
+	return 0, -1
+}
+
+// messages has the fields of each type that are messages or maps, by their numbers. An entry of a
+// map is a message with the value as its field 2.
+var messages sync.Map
+
+func fieldsOf(of reflect.Type) map[uint32]reflect.Type {
+	if known, ok := messages.Load(of); ok {
+		return known.(map[uint32]reflect.Type) //nolint:forcetypeassert // see below
+	}
+	fields := map[uint32]reflect.Type{}
+	add := func(number uint32, of reflect.Type) {
+		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
+			of = of.Elem()
+		}
+		if kind := of.Kind(); kind == reflect.Struct || kind == reflect.Map {
+			fields[number] = of
+		}
+	}
+	if of.Kind() == reflect.Map {
+		add(2, of.Elem())
+	} else {
+		for i := range of.NumField() {
+			if number, ok := numberIn(of.Field(i).Tag.Get("protobuf")); ok {
+				add(number, of.Field(i).Type)
+			}
+		}
+	}
+	messages.Store(of, fields)
+	return fields
+}
+
+// numberIn reads the field's number from a tag such as "bytes,2,opt,name=spec".
+func numberIn(tag string) (uint32, bool) {
+	_, rest, _ := strings.Cut(tag, ",")
+	text, _, _ := strings.Cut(rest, ",")
+	number, err := strconv.ParseUint(text, 10, 32)
+	return uint32(number), err == nil
+}
