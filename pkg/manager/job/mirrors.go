@@ -180,11 +180,15 @@ const (
 func (r *Reconciler) wroteMirror(rec *record, w worker, answer *batchv1.Job) error {
 	mirror.SlimMirror(answer)
 	now := r.clock.Now()
-	if size := answer.Size(); size > largeAnswer && size+r.store.largeAnswers(w.Name(), now) > maxLargeAnswers {
+	write := ownWrite{job: answer, at: now}
+	if size := answer.Size(); size > largeAnswer {
+		write.large = size
+	}
+	if size := write.large; size > 0 && size+r.store.largeAnswers(w.Name(), now) > maxLargeAnswers {
 		return &refusalError{worker: w.Name(), reason: v1alpha1.EventMirrorRefused,
 			text: fmt.Sprintf("answers with Jobs that are too large to be remembered, the last one with %d bytes", size)}
 	}
-	rec.updateMirror(w.Name(), func(m *mirrorMemory) { m.write = ownWrite{job: answer, at: now} })
+	rec.updateMirror(w.Name(), func(m *mirrorMemory) { m.write = write })
 	return nil
 }
 

@@ -20,6 +20,8 @@ type ownWrite struct {
 	job     *batchv1.Job // as the API server answered; nil: a deletion, or nothing
 	deleted types.UID
 	at      time.Time
+	// large is the size of the Job in bytes, if that is more than largeAnswer.
+	large int
 }
 
 // latest returns the newer of what the cache has and what was written; nil: there is no such Job.

@@ -170,6 +170,13 @@ func (r *record) updateMirror(worker string, change func(*mirrorMemory)) {
 			m.mirrors[worker] = &mirrorMemory{}
 		}
 		change(m.mirrors[worker])
+		if r.store.records[r.key] != r {
+			return
+		}
+		link(r.store.mirrored, worker, r)
+		if m.mirrors[worker].write.large > 0 {
+			link(r.store.large, worker, r)
+		}
 	})
 }
 
@@ -200,15 +207,19 @@ func (m *memory) forgetLife() {
 	m.passedOver, m.obstacles, m.usedBefore, m.rejected = nil, nil, nil, ""
 }
 
-// forgetMirrors drops what is remembered of mirrors that nobody writes to any more, unless one is
-// still to be removed.
-func (m *memory) forgetMirrors() {
-	maps.DeleteFunc(m.mirrors, func(_ string, of *mirrorMemory) bool {
-		return of.write == (ownWrite{}) && of.cleanups == (dispatch.Attempts{}) && of.release == (releaseClock{}) &&
+// forgetMirrorsLocked drops what is remembered of mirrors that nobody writes to any more, unless
+// one is still to be removed.
+func (r *record) forgetMirrorsLocked() {
+	maps.DeleteFunc(r.mirrors, func(worker string, of *mirrorMemory) bool {
+		isOver := of.write == (ownWrite{}) && of.cleanups == (dispatch.Attempts{}) && of.release == (releaseClock{}) &&
 			!of.isCleaned && !of.unreleased && of.rejected == ""
+		if isOver {
+			r.store.unlinkMirrorLocked(r, worker)
+		}
+		return isOver
 	})
-	if len(m.mirrors) == 0 {
-		m.mirrors = nil // an empty map isn't small
+	if len(r.mirrors) == 0 {
+		r.mirrors = nil // an empty map isn't small
 	}
 }
 

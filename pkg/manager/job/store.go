@@ -21,10 +21,14 @@ import (
 type store struct {
 	mu      sync.Mutex
 	records map[types.NamespacedName]*record
-	// onWorker has the Jobs placed on a worker, counts the Jobs by worker and phase.
+	// onWorker has the Jobs placed on a worker, or by an empty name on none; counts the Jobs by worker
+	// and phase.
 	onWorker map[string]map[*record]struct{}
 	counts   map[status]int
-	runtimes *line.Runtimes
+	// mirrored has the Jobs with a mirror that this process has written to in a worker; large has those
+	// of them, and some that aren't any more, whose last write there is remembered with a large answer.
+	mirrored, large map[string]map[*record]struct{}
+	runtimes        *line.Runtimes
 	// waiting are the Jobs to be reconciled when a worker has more free capacity, or another state.
 	waiting map[types.NamespacedName]struct{}
 	// heldBack are the Jobs to be reconciled when the labels of their namespace change.
@@ -36,6 +40,8 @@ func newStore(runtimes *line.Runtimes) *store {
 		records:  map[types.NamespacedName]*record{},
 		onWorker: map[string]map[*record]struct{}{},
 		counts:   map[status]int{},
+		mirrored: map[string]map[*record]struct{}{},
+		large:    map[string]map[*record]struct{}{},
 		runtimes: runtimes,
 		waiting:  map[types.NamespacedName]struct{}{},
 		heldBack: map[types.NamespacedName]struct{}{},
@@ -96,10 +102,7 @@ func (s *store) indexLocked(r *record, job *batchv1.Job) (changed []string) {
 	s.unindexLocked(r)
 	r.id, r.indexed = idOf(job), next
 	for _, is := range next.Value().statuses() {
-		if s.onWorker[is.worker] == nil {
-			s.onWorker[is.worker] = map[*record]struct{}{}
-		}
-		s.onWorker[is.worker][r] = struct{}{}
+		link(s.onWorker, is.worker, r)
 		s.counts[is]++
 	}
 	changed = slices.Concat(before.workers(), next.Value().workers())
@@ -112,13 +115,32 @@ func (s *store) unindexLocked(r *record) {
 		return
 	}
 	for _, was := range r.indexed.Value().statuses() {
-		if delete(s.onWorker[was.worker], r); len(s.onWorker[was.worker]) == 0 {
-			delete(s.onWorker, was.worker)
-		}
+		unlink(s.onWorker, was.worker, r)
 		if s.counts[was]--; s.counts[was] == 0 {
 			delete(s.counts, was)
 		}
 	}
+}
+
+// link puts a record into the set of a worker.
+func link(sets map[string]map[*record]struct{}, worker string, r *record) {
+	if sets[worker] == nil {
+		sets[worker] = map[*record]struct{}{}
+	}
+	sets[worker][r] = struct{}{}
+}
+
+// unlink takes a record out of the set of a worker.
+func unlink(sets map[string]map[*record]struct{}, worker string, r *record) {
+	if delete(sets[worker], r); len(sets[worker]) == 0 {
+		delete(sets, worker)
+	}
+}
+
+// unlinkMirrorLocked is called when nothing is remembered of a Job's mirror in a worker any more.
+func (s *store) unlinkMirrorLocked(r *record, worker string) {
+	unlink(s.mirrored, worker, r)
+	unlink(s.large, worker, r)
 }
 
 // forget drops a record, unless the name is that of another hub Job by now. It returns the record
@@ -131,6 +153,9 @@ func (s *store) forget(key types.NamespacedName, id jobID) *record {
 		return nil
 	}
 	s.unindexLocked(r)
+	for worker := range r.mirrors {
+		s.unlinkMirrorLocked(r, worker)
+	}
 	delete(s.records, key)
 	delete(s.waiting, key)
 	delete(s.heldBack, key)
@@ -141,8 +166,9 @@ func (s *store) forget(key types.NamespacedName, id jobID) *record {
 func (s *store) forgetWorker(worker string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, r := range s.records {
+	for r := range s.mirrored[worker] {
 		delete(r.mirrors, worker)
+		s.unlinkMirrorLocked(r, worker)
 	}
 }
 
@@ -158,9 +184,9 @@ func (s *store) unplaced() []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var keys []types.NamespacedName
-	for key, r := range s.records {
+	for r := range s.onWorker[""] {
 		if r.indexed.Value().phase == PhasePending && r.deletion == "" {
-			keys = append(keys, key)
+			keys = append(keys, r.key)
 		}
 	}
 	return keys
@@ -170,8 +196,12 @@ func (s *store) unplaced() []types.NamespacedName {
 func (s *store) on(worker string) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	keys := make([]types.NamespacedName, 0, len(s.onWorker[worker]))
-	for r := range s.onWorker[worker] {
+	return keysOf(s.onWorker[worker])
+}
+
+func keysOf(records map[*record]struct{}) []types.NamespacedName {
+	keys := make([]types.NamespacedName, 0, len(records))
+	for r := range records {
 		keys = append(keys, r.key)
 	}
 	return keys
@@ -194,13 +224,7 @@ func (s *store) waitingIn(worker string) []types.NamespacedName {
 func (s *store) mirroredIn(worker string) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var keys []types.NamespacedName
-	for key, r := range s.records {
-		if r.mirrors[worker] != nil {
-			keys = append(keys, key)
-		}
-	}
-	return keys
+	return keysOf(s.mirrored[worker])
 }
 
 // unfinished returns the number of Jobs placed on a worker that have not finished.
@@ -218,19 +242,17 @@ func (s *store) counted() map[status]int {
 }
 
 // largeAnswers returns the bytes that are remembered of large answers of a worker, and drops those
-// that have expired.
+// that have expired. There are at most as many as maxLargeAnswers has room for.
 func (s *store) largeAnswers(worker string, now time.Time) (bytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, r := range s.records {
+	for r := range s.large[worker] {
 		m := r.mirrors[worker]
-		if m == nil || m.write.job == nil {
-			continue
-		}
-		if now.Sub(m.write.at) > ownWriteExpires {
+		if m.write.large > 0 && now.Sub(m.write.at) > ownWriteExpires {
 			m.write = ownWrite{}
-		} else if size := m.write.job.Size(); size > largeAnswer {
-			bytes += size
+		}
+		if bytes += m.write.large; m.write.large == 0 {
+			unlink(s.large, worker, r)
 		}
 	}
 	return bytes
