@@ -1,7 +1,6 @@
 package job
 
 import (
-	"maps"
 	"reflect"
 	"time"
 	"unique"
@@ -160,26 +159,6 @@ func (r *record) sawWhole(whole *mirror.Whole) {
 	r.update(func(m *memory) { m.spec = seenSpec{whole.Job.Generation, whole.Recent} })
 }
 
-// updateMirror changes what is remembered of the mirror in a worker.
-func (r *record) updateMirror(worker string, change func(*mirrorMemory)) {
-	r.update(func(m *memory) {
-		if m.mirrors == nil {
-			m.mirrors = map[string]*mirrorMemory{}
-		}
-		if m.mirrors[worker] == nil {
-			m.mirrors[worker] = &mirrorMemory{}
-		}
-		change(m.mirrors[worker])
-		if r.store.records[r.key] != r {
-			return
-		}
-		link(r.store.mirrored, worker, r)
-		if m.mirrors[worker].write.large > 0 {
-			link(r.store.large, worker, r)
-		}
-	})
-}
-
 // known is a copy of a memory, with what its maps hold now.
 type known struct {
 	memory
@@ -205,22 +184,6 @@ func (m *memory) forgetLife() {
 	m.firstSeen, m.answered, m.statusWritten, m.mirrorChanged = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	m.spec, m.returning = seenSpec{}, returning{}
 	m.passedOver, m.obstacles, m.usedBefore, m.rejected = nil, nil, nil, ""
-}
-
-// forgetMirrorsLocked drops what is remembered of mirrors that nobody writes to any more, unless
-// one is still to be removed.
-func (r *record) forgetMirrorsLocked() {
-	maps.DeleteFunc(r.mirrors, func(worker string, of *mirrorMemory) bool {
-		isOver := of.write == (ownWrite{}) && of.cleanups == (dispatch.Attempts{}) && of.release == (releaseClock{}) &&
-			!of.isCleaned && !of.unreleased && of.rejected == ""
-		if isOver {
-			r.store.unlinkMirrorLocked(r, worker)
-		}
-		return isOver
-	})
-	if len(r.mirrors) == 0 {
-		r.mirrors = nil // an empty map isn't small
-	}
 }
 
 // read returns a copy of the memory.

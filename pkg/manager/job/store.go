@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 	"unique"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -26,7 +25,7 @@ type store struct {
 	onWorker map[string]map[*record]struct{}
 	counts   map[status]int
 	// mirrored has the Jobs with a mirror that this process has written to in a worker; large has those
-	// of them, and some that aren't any more, whose last write there is remembered with a large answer.
+	// whose last write there had a large answer, and some of which that was dropped since.
 	mirrored, large map[string]map[*record]struct{}
 	runtimes        *line.Runtimes
 	// waiting are the Jobs to be reconciled when a worker has more free capacity, or another state.
@@ -137,12 +136,6 @@ func unlink(sets map[string]map[*record]struct{}, worker string, r *record) {
 	}
 }
 
-// unlinkMirrorLocked is called when nothing is remembered of a Job's mirror in a worker any more.
-func (s *store) unlinkMirrorLocked(r *record, worker string) {
-	unlink(s.mirrored, worker, r)
-	unlink(s.large, worker, r)
-}
-
 // forget drops a record, unless the name is that of another hub Job by now. It returns the record
 // as it was; nil: there was none.
 func (s *store) forget(key types.NamespacedName, id jobID) *record {
@@ -220,13 +213,6 @@ func (s *store) waitingIn(worker string) []types.NamespacedName {
 	return keys
 }
 
-// mirroredIn returns the Jobs with a mirror that this process has written to in a worker.
-func (s *store) mirroredIn(worker string) []types.NamespacedName {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return keysOf(s.mirrored[worker])
-}
-
 // unfinished returns the number of Jobs placed on a worker that have not finished.
 func (s *store) unfinished(worker string) int {
 	s.mu.Lock()
@@ -239,23 +225,6 @@ func (s *store) counted() map[status]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.counts)
-}
-
-// largeAnswers returns the bytes that are remembered of large answers of a worker, and drops those
-// that have expired. There are at most as many as maxLargeAnswers has room for.
-func (s *store) largeAnswers(worker string, now time.Time) (bytes int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for r := range s.large[worker] {
-		m := r.mirrors[worker]
-		if m.write.large > 0 && now.Sub(m.write.at) > ownWriteExpires {
-			m.write = ownWrite{}
-		}
-		if bytes += m.write.large; m.write.large == 0 {
-			unlink(s.large, worker, r)
-		}
-	}
-	return bytes
 }
 
 // unreleased returns the mirrors that workers should have removed, in order of names.

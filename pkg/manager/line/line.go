@@ -42,8 +42,8 @@ type Line struct {
 	waiters map[types.NamespacedName]*entry
 	// returning are the Jobs that run and wait for room in a worker that they prefer to theirs.
 	returning map[types.NamespacedName]*entry
-	// unlooked are those of them that are to be looked at yet for what they've missed; wakes: they will
-	// be.
+	// unlooked are those of them that are to be looked at yet for what they have missed; wakes: the
+	// clock does so.
 	unlooked map[types.NamespacedName]struct{}
 	wakes    bool
 	// unjudged are the Jobs that wait and weren't judged since the start, and undecided is the Job

@@ -35,8 +35,8 @@ func roomsOf(changed placement.Changes, workers Workers) rooms {
 	return rooms{workers: workers, changed: changed.Clone(), known: map[string]*room{}, looks: &looks{by: map[string]int{}}}
 }
 
-// Helps is asked for some Jobs, whether they wait in a Line or not, which of them changes of workers
-// may help.
+// Helps is asked for some Jobs, whether they wait in a Line or not, which of them may be helped by
+// changes of workers.
 type Helps struct{ rooms *rooms }
 
 // Helped is to be made anew when anything has changed.
