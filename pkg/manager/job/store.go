@@ -24,8 +24,8 @@ type store struct {
 	// and phase.
 	onWorker map[string]map[*record]struct{}
 	counts   map[status]int
-	// mirrored has the Jobs with a mirror that this process has written to in a worker; large has those
-	// whose last write there had a large answer, and some of which that was dropped since.
+	// mirrored has the Jobs with a mirror that this process has written to in a worker; large has
+	// those whose last write there had a large answer, and some of which that was dropped since.
 	mirrored, large map[string]map[*record]struct{}
 	runtimes        *line.Runtimes
 	// waiting are the Jobs to be reconciled when a worker has more free capacity, or another state.
