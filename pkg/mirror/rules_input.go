@@ -17,8 +17,9 @@ const (
 	maxConditionBytes = 64 << 10
 )
 
-// maxUncounted is ten times as many Pods as Job controllers list at a time.
-const maxUncounted = 5_000
+// MaxUncountedPods is how many uncounted Pods the status of a mirror may list: ten times as many as
+// Job controllers list at a time by default.
+const MaxUncountedPods = 5_000
 
 // inputRules are about the mirror's status alone. Sizes come first, so that the rules below work on
 // bounded input.
@@ -66,7 +67,7 @@ func conditionsBounded(r *reflection) string {
 func uncountedBounded(r *reflection) string {
 	listed := deref(r.mirror.Status.UncountedTerminatedPods)
 	n := len(listed.Succeeded) + len(listed.Failed)
-	return unless(n <= maxUncounted, fmt.Sprintf("%d uncounted Pods, at most %d are accepted", n, maxUncounted))
+	return unless(n <= MaxUncountedPods, fmt.Sprintf("%d uncounted Pods, at most %d are accepted", n, MaxUncountedPods))
 }
 
 func conditionsWellFormed(r *reflection) string {

@@ -41,7 +41,7 @@ var inputRows = []struct {
 	{"conditions-bounded", job(), job().Do(conditions(1, "x", strings.Repeat("m", maxMessageLength+1)))},
 	{"conditions-bounded", job(), job().Do(conditions(3, "x", strings.Repeat("m", maxMessageLength)))},
 	{"conditions-bounded", job(), job().Do(conditions(1, batchv1.JobConditionType(strings.Repeat("t", 1<<20)), ""))},
-	{"uncounted-bounded", job(), job().Started(noon).Do(uncounted(maxUncounted + 1))},
+	{"uncounted-bounded", job(), job().Started(noon).Do(uncounted(MaxUncountedPods + 1))},
 	{"conditions-well-formed", job(), job().True(batchv1.JobComplete, "a", noon).Condition(batchv1.JobComplete, corev1.ConditionFalse, "b", noon)},
 	{"conditions-well-formed", job(), job().Condition(batchv1.JobFailed, "Maybe", "", noon)},
 	{"outcome-exclusive", job(), job().True(batchv1.JobComplete, "", noon).True(batchv1.JobFailed, "", noon)},
@@ -196,7 +196,7 @@ func TestRulesLetPass(t *testing.T) {
 		"a clock that's years ahead":             {job(), job().Started(now.AddDate(9000, 0, 0))},
 		"a clock that was never set":             {job(), job().Started(noon).Completed(time.Unix(-1, 0))},
 		"a condition of an unknown type, twice":  {job(), job().Started(noon).True("example.com/A", "", noon).True("example.com/A", "", noon)},
-		"as many uncounted Pods as are accepted": {job(), job().Started(noon).Do(uncounted(maxUncounted))},
+		"as many uncounted Pods as are accepted": {job(), job().Started(noon).Do(uncounted(MaxUncountedPods))},
 		"pairs of indexes written out":           {indexedJob(), indexedJob().Started(noon).CompletedIndexes("0,1").FailedIndexes("")},
 		"elastic, scaled down": {
 			scaledTo(2).Started(noon).Counted(5, 0).CompletedIndexes("0-4"),

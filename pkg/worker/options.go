@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/worker/fence"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
@@ -38,7 +39,7 @@ type Options struct {
 	// that is ten or more. Default: 1s.
 	SyncBatchPeriod time.Duration
 	// MaxUncountedPods bounds the lists in status.uncountedTerminatedPods (KEP-2307: 500 UIDs are
-	// about 20 KB). Default: 500.
+	// about 20 KB). A hub takes 5,000 at most. Default: 500.
 	MaxUncountedPods int
 	// MaxPodCreateDeletePerSync bounds the Pods one Job may create or delete before others get
 	// their turn. Default: 500.
@@ -111,6 +112,9 @@ func (o Options) Validate() error {
 		if n < 1 {
 			errs = append(errs, fmt.Errorf("%s is %d: want at least 1", name, n))
 		}
+	}
+	if o.MaxUncountedPods > mirror.MaxUncountedPods {
+		errs = append(errs, fmt.Errorf("max uncounted pods is %d: a hub takes at most %d", o.MaxUncountedPods, mirror.MaxUncountedPods))
 	}
 	if o.PodFailureBackoff < 0 || o.MaxPodFailureBackoff < o.PodFailureBackoff {
 		errs = append(errs, fmt.Errorf("pod failure back-off %v to %v: want the first to be at most the second", o.PodFailureBackoff, o.MaxPodFailureBackoff))

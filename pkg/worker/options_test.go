@@ -31,6 +31,8 @@ func TestValidate(t *testing.T) {
 		{"negative concurrency", Options{Concurrency: -1}, "concurrency is -1"},
 		{"no Pods per sync", Options{MaxPodCreateDeletePerSync: -5}, "per sync is -5"},
 		{"no uncounted Pods", Options{MaxUncountedPods: -1}, "uncounted pods is -1"},
+		{"as many uncounted Pods as a hub takes", Options{MaxUncountedPods: 5000}, ""},
+		{"more of them", Options{MaxUncountedPods: 5001}, "a hub takes at most 5000"},
 		{"back-off upside down", Options{PodFailureBackoff: time.Hour}, "at most the second"},
 		{"negative batch period", Options{SyncBatchPeriod: -1}, "sync batch period"},
 	} {

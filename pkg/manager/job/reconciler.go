@@ -173,7 +173,7 @@ func (r *Reconciler) finish(t *turn, plan dispatch.Plan, result result) ctrl.Res
 			m.hub = ownWrite{} // the event came before the answer: no other will drop it
 		}
 		if t.hasEnded() {
-			m.forgetMirrors()
+			t.record.forgetMirrorsLocked()
 			if after == 0 {
 				m.forgetLife()
 			}

@@ -1,7 +1,6 @@
 package job
 
 import (
-	"maps"
 	"reflect"
 	"time"
 	"unique"
@@ -160,19 +159,6 @@ func (r *record) sawWhole(whole *mirror.Whole) {
 	r.update(func(m *memory) { m.spec = seenSpec{whole.Job.Generation, whole.Recent} })
 }
 
-// updateMirror changes what is remembered of the mirror in a worker.
-func (r *record) updateMirror(worker string, change func(*mirrorMemory)) {
-	r.update(func(m *memory) {
-		if m.mirrors == nil {
-			m.mirrors = map[string]*mirrorMemory{}
-		}
-		if m.mirrors[worker] == nil {
-			m.mirrors[worker] = &mirrorMemory{}
-		}
-		change(m.mirrors[worker])
-	})
-}
-
 // known is a copy of a memory, with what its maps hold now.
 type known struct {
 	memory
@@ -198,18 +184,6 @@ func (m *memory) forgetLife() {
 	m.firstSeen, m.answered, m.statusWritten, m.mirrorChanged = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	m.spec, m.returning = seenSpec{}, returning{}
 	m.passedOver, m.obstacles, m.usedBefore, m.rejected = nil, nil, nil, ""
-}
-
-// forgetMirrors drops what is remembered of mirrors that nobody writes to any more, unless one is
-// still to be removed.
-func (m *memory) forgetMirrors() {
-	maps.DeleteFunc(m.mirrors, func(_ string, of *mirrorMemory) bool {
-		return of.write == (ownWrite{}) && of.cleanups == (dispatch.Attempts{}) && of.release == (releaseClock{}) &&
-			!of.isCleaned && !of.unreleased && of.rejected == ""
-	})
-	if len(m.mirrors) == 0 {
-		m.mirrors = nil // an empty map isn't small
-	}
 }
 
 // read returns a copy of the memory.

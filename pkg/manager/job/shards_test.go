@@ -11,12 +11,14 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/intervals"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
 // divisible is an Indexed Job that may run in all workers.
@@ -324,6 +326,45 @@ func TestDividedIsDeleted(t *testing.T) {
 	}
 	if got, want := w.since(line), []string{"a: delete Background", "b: delete Background", "hub: patch finalizers=[]"}; !slices.Equal(got, want) {
 		w.fail("the manager did %q, want %q", got, want)
+	}
+}
+
+// Each shard, rule and step of a reconcile reads what the hub's status and the mirrors' say of very
+// many indexes: each text is read once.
+func TestIndexesOfADividedJobAreReadOnce(t *testing.T) {
+	w := newWorld(t)
+	workers := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}
+	for _, name := range workers[2:] {
+		w.addWorker(name, 8)
+		w.worker(name).connect()
+	}
+	w.isEmbedded(workers...)
+	const completions = 40_000
+	w.submits(divisible(completions, 80))
+	w.step(10 * time.Second)
+	var even []int
+	for i := 0; i < completions; i += 2 {
+		even = append(even, i)
+	}
+	placement, err := shards.Read(w.hub.jobs[jobKey])
+	for _, s := range placement.Shards {
+		done := s.Indexes.Intersect(intervals.Of(even...))
+		w.worker(s.Worker).idle = true
+		w.worker(s.Worker).api.change(jobKey, func(m *batchv1.Job) {
+			m.Status.CompletedIndexes, m.Status.Succeeded = done.String(), int32(done.Len())
+		})
+	}
+	w.step(10 * time.Second)
+	if shown := w.hub.jobs[jobKey].Status.Succeeded; err != nil || len(placement.Shards) != len(workers) || shown != int32(len(even)) {
+		w.fail("%d shards, %d indexes are shown, %v", len(placement.Shards), shown, err)
+	}
+	cost := costtest.Of(func() {
+		if _, err := w.Reconcile(t.Context(), ctrl.Request{NamespacedName: jobKey}); err != nil {
+			t.Error(err)
+		}
+	})
+	if cost > 34<<20 {
+		t.Errorf("a reconcile allocates %d KiB", cost>>10)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 	"unique"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -21,10 +20,14 @@ import (
 type store struct {
 	mu      sync.Mutex
 	records map[types.NamespacedName]*record
-	// onWorker has the Jobs placed on a worker, counts the Jobs by worker and phase.
+	// onWorker has the Jobs placed on a worker, or by an empty name on none; counts the Jobs by worker
+	// and phase.
 	onWorker map[string]map[*record]struct{}
 	counts   map[status]int
-	runtimes *line.Runtimes
+	// mirrored has the Jobs with a mirror that this process has written to in a worker; large has
+	// those whose last write there had a large answer, and some of which that was dropped since.
+	mirrored, large map[string]map[*record]struct{}
+	runtimes        *line.Runtimes
 	// waiting are the Jobs to be reconciled when a worker has more free capacity, or another state.
 	waiting map[types.NamespacedName]struct{}
 	// heldBack are the Jobs to be reconciled when the labels of their namespace change.
@@ -36,6 +39,8 @@ func newStore(runtimes *line.Runtimes) *store {
 		records:  map[types.NamespacedName]*record{},
 		onWorker: map[string]map[*record]struct{}{},
 		counts:   map[status]int{},
+		mirrored: map[string]map[*record]struct{}{},
+		large:    map[string]map[*record]struct{}{},
 		runtimes: runtimes,
 		waiting:  map[types.NamespacedName]struct{}{},
 		heldBack: map[types.NamespacedName]struct{}{},
@@ -96,10 +101,7 @@ func (s *store) indexLocked(r *record, job *batchv1.Job) (changed []string) {
 	s.unindexLocked(r)
 	r.id, r.indexed = idOf(job), next
 	for _, is := range next.Value().statuses() {
-		if s.onWorker[is.worker] == nil {
-			s.onWorker[is.worker] = map[*record]struct{}{}
-		}
-		s.onWorker[is.worker][r] = struct{}{}
+		link(s.onWorker, is.worker, r)
 		s.counts[is]++
 	}
 	changed = slices.Concat(before.workers(), next.Value().workers())
@@ -112,12 +114,25 @@ func (s *store) unindexLocked(r *record) {
 		return
 	}
 	for _, was := range r.indexed.Value().statuses() {
-		if delete(s.onWorker[was.worker], r); len(s.onWorker[was.worker]) == 0 {
-			delete(s.onWorker, was.worker)
-		}
+		unlink(s.onWorker, was.worker, r)
 		if s.counts[was]--; s.counts[was] == 0 {
 			delete(s.counts, was)
 		}
+	}
+}
+
+// link puts a record into the set of a worker.
+func link(sets map[string]map[*record]struct{}, worker string, r *record) {
+	if sets[worker] == nil {
+		sets[worker] = map[*record]struct{}{}
+	}
+	sets[worker][r] = struct{}{}
+}
+
+// unlink takes a record out of the set of a worker.
+func unlink(sets map[string]map[*record]struct{}, worker string, r *record) {
+	if delete(sets[worker], r); len(sets[worker]) == 0 {
+		delete(sets, worker)
 	}
 }
 
@@ -131,6 +146,9 @@ func (s *store) forget(key types.NamespacedName, id jobID) *record {
 		return nil
 	}
 	s.unindexLocked(r)
+	for worker := range r.mirrors {
+		s.unlinkMirrorLocked(r, worker)
+	}
 	delete(s.records, key)
 	delete(s.waiting, key)
 	delete(s.heldBack, key)
@@ -141,8 +159,9 @@ func (s *store) forget(key types.NamespacedName, id jobID) *record {
 func (s *store) forgetWorker(worker string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, r := range s.records {
+	for r := range s.mirrored[worker] {
 		delete(r.mirrors, worker)
+		s.unlinkMirrorLocked(r, worker)
 	}
 }
 
@@ -158,9 +177,9 @@ func (s *store) unplaced() []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var keys []types.NamespacedName
-	for key, r := range s.records {
+	for r := range s.onWorker[""] {
 		if r.indexed.Value().phase == PhasePending && r.deletion == "" {
-			keys = append(keys, key)
+			keys = append(keys, r.key)
 		}
 	}
 	return keys
@@ -170,8 +189,12 @@ func (s *store) unplaced() []types.NamespacedName {
 func (s *store) on(worker string) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	keys := make([]types.NamespacedName, 0, len(s.onWorker[worker]))
-	for r := range s.onWorker[worker] {
+	return keysOf(s.onWorker[worker])
+}
+
+func keysOf(records map[*record]struct{}) []types.NamespacedName {
+	keys := make([]types.NamespacedName, 0, len(records))
+	for r := range records {
 		keys = append(keys, r.key)
 	}
 	return keys
@@ -190,19 +213,6 @@ func (s *store) waitingIn(worker string) []types.NamespacedName {
 	return keys
 }
 
-// mirroredIn returns the Jobs with a mirror that this process has written to in a worker.
-func (s *store) mirroredIn(worker string) []types.NamespacedName {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var keys []types.NamespacedName
-	for key, r := range s.records {
-		if r.mirrors[worker] != nil {
-			keys = append(keys, key)
-		}
-	}
-	return keys
-}
-
 // unfinished returns the number of Jobs placed on a worker that have not finished.
 func (s *store) unfinished(worker string) int {
 	s.mu.Lock()
@@ -215,24 +225,6 @@ func (s *store) counted() map[status]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.counts)
-}
-
-// largeAnswers returns the bytes that are remembered of large answers of a worker, and drops those
-// that have expired.
-func (s *store) largeAnswers(worker string, now time.Time) (bytes int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, r := range s.records {
-		m := r.mirrors[worker]
-		if m == nil || m.write.job == nil {
-			continue
-		}
-		if now.Sub(m.write.at) > ownWriteExpires {
-			m.write = ownWrite{}
-		}
-		bytes += m.write.large
-	}
-	return bytes
 }
 
 // unreleased returns the mirrors that workers should have removed, in order of names.

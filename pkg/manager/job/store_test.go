@@ -1,6 +1,7 @@
 package job
 
 import (
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -169,4 +170,68 @@ func TestHardlyAnythingIsRememberedOfAFinishedJob(t *testing.T) {
 	if len(w.store.records) > 0 || w.hub.jobs[jobKey] != nil || !reflect.ValueOf(*nothing).IsZero() {
 		w.fail("the Job is left")
 	}
+}
+
+// What is asked about a worker is answered from the Jobs that it concerns, whatever number of
+// others the hub has.
+func TestMirrorsAreFoundByWorker(t *testing.T) {
+	s := newStore(line.NewRuntimes())
+	names := func(keys []types.NamespacedName) (names []string) {
+		for _, key := range keys {
+			names = append(names, key.Name)
+		}
+		slices.Sort(names)
+		return names
+	}
+	writes := func(name, worker string, large int) *record {
+		r := s.open(types.NamespacedName{Name: name})
+		r.updateMirror(worker, func(m *mirrorMemory) { m.write = ownWrite{job: state("m", "1"), at: noon, large: int64(large)} })
+		return r
+	}
+	for _, name := range []string{"one", "two", "three", "four"} {
+		writes(name, "a", largeAnswer+1)
+	}
+	writes("one", "b", 0)
+	if a, b := names(s.mirroredIn("a")), names(s.mirroredIn("b")); !slices.Equal(a, []string{"four", "one", "three", "two"}) || !slices.Equal(b, []string{"one"}) {
+		t.Errorf("in a: %v, in b: %v", a, b)
+	}
+	writes("two", "a", 0)
+	s.observeMirror("a", types.NamespacedName{Name: "three"}, nil, noon)
+	s.forget(types.NamespacedName{Name: "four"}, unseen)
+	if bytes := s.largeAnswers("a", noon); bytes != largeAnswer+1 || len(s.large["a"]) != 1 || len(s.large["b"]) != 0 {
+		t.Errorf("%d bytes in %d large answers", bytes, len(s.large["a"]))
+	}
+	if bytes := s.largeAnswers("a", noon.Add(2*ownWriteExpires)); bytes != 0 || s.open(types.NamespacedName{Name: "one"}).mirrors["a"].write.job != nil {
+		t.Errorf("%d bytes of answers that have expired", bytes)
+	}
+	three := s.open(types.NamespacedName{Name: "three"})
+	three.update(func(*memory) { three.forgetMirrorsLocked() })
+	if a := names(s.mirroredIn("a")); !slices.Equal(a, []string{"one", "two"}) {
+		t.Errorf("in a: %v", a)
+	}
+	s.forgetWorker("a")
+	s.forget(types.NamespacedName{Name: "one"}, unseen)
+	if len(s.mirrored)+len(s.large) > 0 {
+		t.Errorf("left behind: %v, %v", s.mirrored, s.large)
+	}
+}
+
+// A hub has 50,000 Jobs in one worker, and another worker changes, or gives a large answer.
+func BenchmarkWorkerOfManyJobs(b *testing.B) {
+	s := newStore(line.NewRuntimes())
+	for i := range 50_000 {
+		s.open(types.NamespacedName{Name: fmt.Sprint(i)}).updateMirror("a", func(m *mirrorMemory) {
+			m.write = ownWrite{job: state("m", "1"), at: noon}
+		})
+	}
+	b.Run("changes", func(b *testing.B) {
+		for b.Loop() {
+			s.mirroredIn("b")
+		}
+	})
+	b.Run("answers", func(b *testing.B) {
+		for b.Loop() {
+			s.largeAnswers("a", noon)
+		}
+	})
 }

@@ -63,7 +63,10 @@ func (l *Line) Divide(ctx context.Context, of Reserver, d *Division, q Question)
 		for worker, found := range rooms {
 			rooms[worker] = min(found, admits(worker))
 			if taken[worker] != l.taken[worker] {
-				rooms[worker] = min(rooms[worker], l.roomFor(worker, w))
+				rooms[worker] = min(rooms[worker], l.roomFor(worker, w), l.admitted(worker, w))
+			}
+			if l.isClosed(w, worker) {
+				rooms[worker] = 0
 			}
 			if rooms[worker] < found {
 				l.freed.add(moreRoom, worker) // it's looked at again

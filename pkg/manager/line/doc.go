@@ -29,8 +29,10 @@
 // One lock guards the line. What takes little work is judged under it: a Job that asks, and at most
 // maxTries Jobs in a walk. A Job that takes more is judged in its own reconcile, without the lock,
 // on Snapshots of the workers: one Job of a namespace at a time (turns.go). Then it goes where it
-// was found to fit if that still has room.
+// was found to fit if other Jobs haven't used that up: room on nodes, quotas, places for mirrors.
 //
 // For the Jobs of one namespace, a walk compares a bounded number of nodes with what they need. The
-// next walk goes on where that ended.
+// next walk goes on where that ended. So it is with the Jobs that wait for a worker that they
+// prefer: those that weren't looked at are looked at a second later. Nothing that is put off waits
+// for the next change.
 package line

@@ -42,8 +42,8 @@ func (l *Line) decideLocked(
 	w.tries = triesOf(decision)
 	found := decision.Candidates
 	decision.Candidates, decision.Cluster = slices.DeleteFunc(slices.Clone(found), func(c placement.Candidate) bool {
-		isLess := taken[c.Cluster] != l.taken[c.Cluster] && !c.Preempts && l.roomFor(c.Cluster, w) < c.Needed
-		return isLess || admits(c.Cluster) < w.Least()
+		isTaken := taken[c.Cluster] != l.taken[c.Cluster] && l.isTooLittle(w, &c)
+		return isTaken || l.isClosed(w, c.Cluster) || admits(c.Cluster) < w.Least()
 	}), ""
 	if len(decision.Candidates) > 0 {
 		w.choose(&decision, avoid)
@@ -89,8 +89,42 @@ func (w *entry) choose(decision *placement.Decision, avoid func(string) bool) {
 	}
 }
 
-// roomFor is how many Pods of a Job find room in a worker as it is now, if what is held for the Job
-// counts as free.
+// isTooLittle reports whether a worker as it is now lacks what a Job was found to need there. Which
+// Pods it would preempt isn't compared.
+func (l *Line) isTooLittle(w *entry, c *placement.Candidate) bool {
+	return l.admitted(c.Cluster, w) < c.Needed || !c.Preempts && l.roomFor(c.Cluster, w) < c.Needed
+}
+
+// isClosed reports whether a worker takes no more Jobs, or none of this shape.
+func (l *Line) isClosed(w *entry, worker string) bool {
+	v, ok := l.workers.Worker(worker)
+	return !ok || v.View().Full || w.isStockedOut(worker)
+}
+
+func (w *entry) isStockedOut(worker string) bool {
+	return w.out.isOut(worker) || w.request.RoomNow && w.out.isDoubtful(worker)
+}
+
+// admitted is how many Pods of a Job the quotas of a worker leave now. Where it takes much work to
+// find that out, they leave enough: at worst, Pods wait there.
+func (l *Line) admitted(worker string, w *entry) int64 {
+	v, ok := l.workers.Worker(worker)
+	if !ok {
+		return 0
+	}
+	free, job, pods := freeIn(v, w.held(), w.reads), placement.NewJob(w.request.Job), int64(waiting.Unlimited)
+	job.Lightly()
+	if free != nil && !workerpanic.Contain(worker, func() { pods = job.Admitted(free) }) {
+		return 0
+	}
+	if job.TooMuch() {
+		return waiting.Unlimited
+	}
+	return pods
+}
+
+// roomFor is how many Pods of a Job find nodes in a worker as it is now, if what is held for the
+// Job counts as free.
 func (l *Line) roomFor(worker string, w *entry) (pods int64) {
 	v, ok := l.workers.Worker(worker)
 	switch {
@@ -156,7 +190,7 @@ func (l *Line) candidatesLocked(ctx context.Context, w *entry, admits func(strin
 		l.fillLocked(ctx, v)
 		c := candidate(v, w.held(), w.reads)
 		c.Drops = l.workers.Drops(v)
-		c.StockedOut = w.out.isOut(v.Name()) || w.request.RoomNow && w.out.isDoubtful(v.Name())
+		c.StockedOut = w.isStockedOut(v.Name())
 		c.Reserved = admits(v.Name()) < w.Least()
 		candidates = append(candidates, c)
 	}

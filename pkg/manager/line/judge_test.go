@@ -3,7 +3,9 @@ package line
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/line/stockout"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
 	"github.com/jobferry/jobferry/pkg/placement"
 	"github.com/jobferry/jobferry/pkg/placement/placementtest"
@@ -92,6 +96,50 @@ func TestLargeJobsAreJudgedWithoutTheLock(t *testing.T) {
 			}
 			if waits := h.order.Get(types.NamespacedName{Namespace: "team", Name: "large"}) != nil; waits == (row.want != "") {
 				t.Errorf("it waits: %v", waits)
+			}
+		})
+	}
+}
+
+// What Jobs may use up beside nodes while a Job is judged is compared, too: the quotas of its
+// namespace, the worker's number of mirrors, and the one try of a shape that was out there.
+func TestWhatOthersUseUpWhileALargeJobIsJudged(t *testing.T) {
+	small := func(name string) *batchv1.Job {
+		job := mirrortest.New(name).Completions(1).Parallelism(1).Obj()
+		job.UID = types.UID(name)
+		job.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+		return job
+	}
+	for name, row := range map[string]struct {
+		pods      int32
+		before    func(*hall)
+		meanwhile func(*hall)
+		want      string
+	}{
+		"the quota leaves enough": {3, func(h *hall) { h.hasQuota("4") }, func(*hall) {}, "a"},
+		"the quota is used up":    {4, func(h *hall) { h.hasQuota("4") }, func(*hall) {}, ""},
+		"the worker is full":      {1, func(*hall) {}, func(h *hall) { h.full = true }, ""},
+		"the other one tries": {1, func(h *hall) {
+			out := v1alpha1.Stockout{Shape: stockout.Fingerprint(small("failed")), Namespace: "team", Failures: 1}
+			out.Until.Time = h.clock.Now().Add(-time.Second)
+			h.RestoreStockouts("a", []v1alpha1.Stockout{out})
+		}, func(*hall) {}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHall()
+			row.before(h)
+			var other Answer
+			job := small("large")
+			job.Spec.Completions, job.Spec.Parallelism = &row.pods, &row.pods
+			job.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "LARGE", Value: strings.Repeat("x", maxInLine)}}
+			question := Question{Request: placement.Request{Job: job, Selector: while(func() {
+				if other.Cluster == "" {
+					other = h.asks(t, "other", 1)
+					row.meanwhile(h)
+				}
+			})}}
+			if answer := h.Ask(t.Context(), question); other.Cluster != "a" || answer.Cluster != row.want {
+				t.Errorf("the other went to %q, the large one to %q", other.Cluster, answer.Cluster)
 			}
 		})
 	}

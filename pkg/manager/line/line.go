@@ -24,7 +24,7 @@ import (
 type Line struct {
 	workers Workers
 	jobs    Jobs
-	clock   clock.PassiveClock
+	clock   clock.WithDelayedExecution
 	// startTimeout is how long the first Pod of a Job may take in workers that say nothing.
 	startTimeout time.Duration
 	runtimes     *Runtimes
@@ -42,6 +42,10 @@ type Line struct {
 	waiters map[types.NamespacedName]*entry
 	// returning are the Jobs that run and wait for room in a worker that they prefer to theirs.
 	returning map[types.NamespacedName]*entry
+	// unlooked are those of them that are to be looked at yet for what they have missed; wakes: the
+	// clock does so.
+	unlooked map[types.NamespacedName]struct{}
+	wakes    bool
 	// unjudged are the Jobs that wait and weren't judged since the start, and undecided is the Job
 	// whose decision those behind it wait for; nil: none.
 	unjudged  map[types.NamespacedName]struct{}

@@ -2,6 +2,7 @@ package line
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -71,24 +72,66 @@ func (l *Line) GoBack(ctx context.Context, q Question, isTime bool) (placement.D
 	}
 }
 
+// wakeAgain is when those Jobs are looked at again that would go back and for which that took too
+// long: some 30 ms of work for each namespace.
+const wakeAgain = time.Second
+
 // wakeReturningLocked has the Jobs reconciled that wait for a worker that they prefer, if what has
-// changed there may help them.
+// changed there may help them. Those that it took too long to look at are the first of the next
+// time, and that comes without a change, too.
 func (l *Line) wakeReturningLocked(changed placement.Changes) {
-	helped := waiting.Helped(changed, &walker{Line: l})
-	for key, w := range l.returning {
-		for worker := range changed {
-			if need := w.Needs[worker]; !need.IsKnown() || !helped(&w.Job, worker) {
-				continue
-			}
-			if l.order.Reservations()[worker] != nil {
-				w.Miss(worker, changed)
-				continue
-			}
-			delete(l.returning, key)
-			l.jobs.ReturnsNow(key)
-			l.jobs.Enqueue(key)
-			break
+	before := l.unlooked
+	l.unlooked = map[types.NamespacedName]struct{}{}
+	helped := waiting.Helped(&walker{Line: l})
+	for key := range before {
+		if w := l.returning[key]; w != nil {
+			l.wakeLocked(w, changed, true, helped)
 		}
+	}
+	for key, w := range l.returning {
+		if _, is := before[key]; !is {
+			l.wakeLocked(w, changed, false, helped)
+		}
+	}
+	if len(l.unlooked) > 0 && !l.wakes {
+		l.wakes = true
+		l.clock.AfterFunc(wakeAgain, l.wakeUnlooked)
+	}
+}
+
+// wakeUnlooked goes on with the Jobs that weren't looked at.
+func (l *Line) wakeUnlooked() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.wakes = false
+	l.wakeReturningLocked(nil)
+}
+
+// wakeLocked has a Job reconciled that some changes may help, or, if it wasn't looked at for them,
+// those that it has missed. One that isn't looked at remembers what it misses.
+func (l *Line) wakeLocked(w *entry, changed placement.Changes, unlooked bool, helped waiting.Helps) {
+	if !helped.MayAsk(&w.Job) {
+		l.unlooked[w.Key] = struct{}{}
+		for worker := range changed {
+			w.Miss(worker, changed)
+		}
+		return
+	}
+	if unlooked {
+		changed = w.Missing(changed)
+	}
+	for worker := range changed {
+		if need := w.Needs[worker]; !need.IsKnown() || !helped.By(&w.Job, worker, changed) {
+			continue
+		}
+		if l.order.Reservations()[worker] != nil {
+			w.Miss(worker, changed)
+			continue
+		}
+		delete(l.returning, w.Key)
+		l.jobs.ReturnsNow(w.Key)
+		l.jobs.Enqueue(w.Key)
+		return
 	}
 }
 

@@ -2,6 +2,7 @@ package line
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -26,6 +28,7 @@ type hall struct {
 	jobs     map[types.NamespacedName]*batchv1.Job
 	store    *placement.Store
 	enqueued []types.NamespacedName
+	full     bool
 }
 
 func newHall() *hall {
@@ -39,11 +42,11 @@ func newHall() *hall {
 func (h *hall) Name() string { return "a" }
 func (h *hall) View() clusters.View {
 	v := clusters.View{}
-	v.State, v.Version, v.Capacity.Known = clusters.Ready, "v1.36.0", true
+	v.State, v.Version, v.Capacity.Known, v.Full = clusters.Ready, "v1.36.0", true, h.full
 	return v
 }
 func (h *hall) Free(job types.NamespacedName, _ placement.Reads) *placement.Snapshot {
-	return h.store.Bound.Snapshot(h.store.Ledger.Free(job), job)
+	return h.store.Snapshot(job, 36)
 }
 func (h *hall) Room(types.NamespacedName) *placement.Room { return nil }
 func (h *hall) Ledger() *placement.Ledger                 { return h.store.Ledger }
@@ -65,6 +68,14 @@ func (h *hall) Reserver(types.NamespacedName) Reserver                   { retur
 func (h *hall) ReturnsNow(types.NamespacedName)                          {}
 func (h *hall) MayPlace() bool                                           { return true }
 func (h *hall) Enqueue(keys ...types.NamespacedName)                     { h.enqueued = append(h.enqueued, keys...) }
+
+// hasQuota lets the namespace of the Jobs have so many Pods.
+func (h *hall) hasQuota(pods string) {
+	q := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "q"}}
+	q.Status.Hard = placementtest.Quantities("pods", pods)
+	h.store.Quotas.Set(q)
+	h.store.Quotas.Know(true)
+}
 
 // asks has a Job ask for room that runs so many Pods at once, each on a CPU.
 func (h *hall) asks(t *testing.T, name string, pods int32) Answer {
@@ -102,6 +113,34 @@ func TestReturnsToWhatCameUnderAReservation(t *testing.T) {
 	h.walk()
 	if h.AwaitsReturn(away.Key) || !slices.Contains(h.enqueued, away.Key) {
 		t.Error("it isn't looked at when the reservation has gone")
+	}
+}
+
+// Very many Jobs that would go back, each of another shape, take too long to be looked at together.
+// The others are looked at later, though nothing changes any more.
+func TestEveryJobThatWouldGoBackIsLookedAt(t *testing.T) {
+	h := newHall()
+	for i := range 999 {
+		h.store.Ledger.SetNode(placementtest.NewNode(fmt.Sprint("full-", i)).Has("cpu", "0", "pods", "110").Obj())
+	}
+	const jobs = 3000
+	for i := range jobs {
+		requests := placementtest.Quantities("cpu", fmt.Sprintf("%dm", 1000+i))
+		shape := placement.ShapeOf(&corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: requests}}}}})
+		key := types.NamespacedName{Namespace: "team", Name: fmt.Sprint("job-", i)}
+		h.returning[key] = &entry{Job: waiting.Job{Key: key, Pods: 1, Shape: shape, Needs: map[string]waiting.Need{"a": {Pods: 1}}}}
+	}
+	h.Changed("a", placement.Change{Kinds: placement.RoomChange})
+	h.walk()
+	times := 0
+	for ; len(h.returning) > 0 && h.wakes && times < 10; times++ {
+		if len(h.enqueued) == jobs {
+			t.Fatal("all are looked at together")
+		}
+		h.wakeUnlooked() // as the clock does
+	}
+	if len(h.enqueued) != jobs || h.wakes || times == 0 {
+		t.Errorf("%d Jobs are looked at after %d more times; more: %v", len(h.enqueued), times, h.wakes)
 	}
 }
 

@@ -214,10 +214,10 @@ func FuzzCost(f *testing.F) {
 	f.Add("0-1", ",3-5", "")
 	f.Add("0", "7", "")
 	costtest.Check(f, 64<<10, 100, func(text string) {
-		if set, err := ParseStrict(text, NoLimit); err == nil {
+		if set, err := parseStrict(text); err == nil { // what is kept costs nothing
 			_ = set.String()
 		}
-		set := ParseLenient(text, NoLimit)
+		set, _ := parseLenient(text)
 		Shared(set, set)
 	})
 }
@@ -231,5 +231,41 @@ func TestCommasTakeLittleMemory(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	if took := after.TotalAlloc - before.TotalAlloc; took > 2<<20 || err == nil {
 		t.Errorf("%d KiB were allocated, %v", took>>10, err)
+	}
+}
+
+// A long text is read once, however it's asked for, and also if it's damaged; but no more of them
+// are kept than take some memory.
+func TestLongTextsAreReadOnce(t *testing.T) {
+	long := func(from int, end string) string {
+		var odd []int
+		for i := 1; i < 100_000; i += 2 {
+			odd = append(odd, from+i)
+		}
+		return Of(odd...).String() + end
+	}
+	for name, text := range map[string]string{"well-formed": long(0, ""), "damaged": long(0, ",x")} {
+		read := func() {
+			strict, err := ParseStrict(text, NoLimit)
+			if lenient := ParseLenient(text, 100_000); lenient.Len() != 50_000 || err == nil && strict.Len() != 50_000 {
+				t.Errorf("%s: %d and %d indexes are read, %v", name, strict.Len(), lenient.Len(), err)
+			}
+		}
+		read()
+		if cost := costtest.Of(read); cost > 1<<10 {
+			t.Errorf("%s: to read it again allocates %d bytes", name, cost)
+		}
+	}
+	for i := range 100 {
+		ParseLenient(long(i, ""), NoLimit)
+	}
+	bytes := 0
+	for _, half := range []map[question]reading{kept.recent, kept.older} {
+		for q, r := range half {
+			bytes += len(q.text) + 16*cap(r.set)
+		}
+	}
+	if bytes > maxKept || bytes < maxKept/4 {
+		t.Errorf("%d bytes are kept", bytes)
 	}
 }

@@ -29,6 +29,10 @@ func ParseStrict(text string, limit int) (Set, error) {
 	if int64(len(text)) > min(maxBytes, int64(limit)*int64(len(strconv.Itoa(limit))+1)) {
 		return nil, errors.New("text is too long")
 	}
+	return kept.read(question{text: text}, parseStrict)
+}
+
+func parseStrict(text string) (Set, error) {
 	set := make(Set, 0, min(strings.Count(text, ",")+1, maxReserved))
 	for part := range strings.SplitSeq(text, ",") {
 		iv, err := parseInterval(part)
@@ -67,6 +71,14 @@ func parseIndex(text string) (int, error) {
 // ParseLenient reads the text form and drops every index that is not below the limit. Parts that
 // can't be read are left out, and the order doesn't matter.
 func ParseLenient(text string, limit int) Set {
+	set, err := kept.read(question{text: text}, parseStrict)
+	if err != nil {
+		set, _ = kept.read(question{text: text, lenient: true}, parseLenient)
+	}
+	return set.Below(limit)
+}
+
+func parseLenient(text string) (Set, error) {
 	var all []interval
 	for part := range strings.SplitSeq(text, ",") {
 		low, high, isRange := strings.Cut(part, "-")
@@ -75,10 +87,10 @@ func ParseLenient(text string, limit int) Set {
 		if isRange && err == nil {
 			last, err = strconv.Atoi(high)
 		}
-		last = min(last, limit-1)
+		last = min(last, NoLimit-1)
 		if err == nil && first >= 0 && first <= last {
 			all = append(all, interval{first, last})
 		}
 	}
-	return normalize(all)
+	return normalize(all), nil
 }

@@ -107,7 +107,15 @@ func (s Set) Meeting(t Set) Set {
 }
 
 // Union returns the indexes that are in either set.
-func (s Set) Union(t Set) Set { return combine(s, t, func(inS, inT bool) bool { return inS || inT }) }
+func (s Set) Union(t Set) Set {
+	switch {
+	case len(t) == 0:
+		return s
+	case len(s) == 0:
+		return t
+	}
+	return combine(s, t, func(inS, inT bool) bool { return inS || inT })
+}
 
 // Intersect returns the indexes that are in both sets.
 func (s Set) Intersect(t Set) Set {
@@ -128,7 +136,10 @@ func Shared(sets ...Set) (index int, is bool) {
 
 // Minus returns the indexes of s that aren't in t.
 func (s Set) Minus(t Set) Set {
-	return combine(s, t.near(s), func(inS, inT bool) bool { return inS && !inT })
+	if t = t.near(s); len(t) == 0 {
+		return s
+	}
+	return combine(s, t, func(inS, inT bool) bool { return inS && !inT })
 }
 
 // near returns the intervals of s between the ends of t: no other can meet it. So what is done with

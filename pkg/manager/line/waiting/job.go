@@ -59,6 +59,17 @@ func (j *Job) Miss(worker string, changed placement.Changes) {
 	}
 }
 
+// Missing are some changes, and those that the Job has missed.
+func (j *Job) Missing(changed placement.Changes) placement.Changes {
+	all := placement.Changes{}
+	for worker, need := range j.Needs {
+		if kinds := need.Missed | changed[worker].Of(j.Key.Namespace); kinds != 0 {
+			all.Add(worker, placement.Change{Kinds: kinds, Namespace: j.Key.Namespace})
+		}
+	}
+	return all
+}
+
 // IsKnown reports whether it's known what can help. Otherwise each change may.
 func (n *Need) IsKnown() bool {
 	return n.Lacks == Room || n.HelpedBy != 0 && n.HelpedBy != placement.AnyChange

@@ -60,7 +60,7 @@ func TestNothingIsMissedThatHelpsNot(t *testing.T) {
 		came.Add(worker, placement.Change{Kinds: placement.AdmissionChange, Namespace: "other"})
 		job.Miss(worker, came)
 	}
-	if helped := waiting.Helped(freed("w"), newFullFleet()); helped(&job.Job, "w") || len(job.Needs) != 1 {
+	if helps := waiting.Helped(newFullFleet()); !helps.MayAsk(&job.Job) || helps.By(&job.Job, "w", freed("w")) || len(job.Needs) != 1 {
 		t.Errorf("needs %v", job.Needs)
 	}
 }

@@ -35,17 +35,24 @@ func roomsOf(changed placement.Changes, workers Workers) rooms {
 	return rooms{workers: workers, changed: changed.Clone(), known: map[string]*room{}, looks: &looks{by: map[string]int{}}}
 }
 
-// Helped is asked for some Jobs, whether they wait in a Line or not, which of them the changes of
-// workers may help. A Job for which that takes too long remembers what it misses.
-func Helped(changed placement.Changes, workers Workers) func(job *Job, worker string) bool {
-	r := roomsOf(changed, workers)
-	return func(job *Job, worker string) bool {
-		if r.looks.areOver(job.Key.Namespace) {
-			job.Miss(worker, changed)
-			return false
-		}
-		return r.mayHelp(job, worker)
-	}
+// Helps is asked for some Jobs, whether they wait in a Line or not, which of them may be helped by
+// changes of workers.
+type Helps struct{ rooms *rooms }
+
+// Helped is to be made anew when anything has changed.
+func Helped(workers Workers) Helps {
+	r := roomsOf(nil, workers)
+	return Helps{&r}
+}
+
+// MayAsk reports whether it may be asked for one more Job: it's not if that has taken too long for
+// the Jobs of its namespace.
+func (h Helps) MayAsk(job *Job) bool { return !h.rooms.looks.areOver(job.Key.Namespace) }
+
+// By reports whether the changes of a worker may help a Job, for which MayAsk was called last.
+func (h Helps) By(job *Job, worker string, changed placement.Changes) bool {
+	h.rooms.changed = changed
+	return h.rooms.mayHelp(job, worker)
 }
 
 // mayHelp reports whether what has changed in a worker may be what a Job needs there.

@@ -96,11 +96,15 @@ func (s *story) manyShapes(count int) {
 	}
 }
 
-// changes makes changes until nothing is left to the next one, and returns how many.
+// changes continues until nothing is left, as whoever is told of that does, and returns how often.
 func (s *story) changes() (count int) {
 	for ; len(s.moving)+len(s.offering) > 0; count++ {
-		s.Release(nobody)
+		if s.lefts != count+1 {
+			s.t.Fatalf("told %d times that something is left, want %d", s.lefts, count+1)
+		}
+		s.Continue()
 	}
+	s.lefts = 0
 	return count
 }
 

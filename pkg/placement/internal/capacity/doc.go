@@ -24,7 +24,8 @@
 // free. Nodes are kept evenly free, as the scheduler does by default. When a Pod is bound elsewhere
 // than expected, its reservation gives back a slot, and reservations that no longer fit on a node
 // move. One that fits nowhere waits, and gets freed capacity before Jobs that aren't placed yet. A
-// change that would compare very many reservations with nodes leaves some to the next one.
+// change that would compare very many reservations with nodes leaves some to the next one, and has
+// its caller Continue soon.
 //
 // # Freed capacity
 //

@@ -15,6 +15,8 @@ type Ledger struct {
 	onFreed func(change.Change)
 	// onStuck is called with a Job when one of its Pods is found to wait.
 	onStuck func(job types.NamespacedName)
+	// onLeft is called when a change has left something to Continue.
+	onLeft func()
 
 	mu sync.Mutex
 	// nodes by name, and those of them that exist in order of name.
@@ -30,8 +32,10 @@ type Ledger struct {
 	// have something for those that wait.
 	moving   []*reservation
 	offering []*node
-	// comparisons of a reservation with a node that the change may still do.
+	// comparisons of a reservation with a node that the change may still do. continues: onLeft was
+	// called for what is left.
 	comparisons int
+	continues   bool
 	// demands of the queues; nil when they changed since they were computed.
 	demands *Demands
 	// eased: some Pods lack room no more. It frees what an autoscaler may add; grows: there is one.
@@ -57,6 +61,7 @@ func New(onFreed func(change.Change)) *Ledger {
 	return &Ledger{
 		onFreed: onFreed,
 		onStuck: func(types.NamespacedName) {},
+		onLeft:  func() {},
 		nodes:   map[string]*node{},
 		pods:    map[types.UID]*pod{},
 		jobs:    map[types.NamespacedName]*job{},
@@ -70,6 +75,15 @@ func New(onFreed func(change.Change)) *Ledger {
 // its Pods that it can't start, or can't yet, unless a Pod of the Job has run. The same holds for
 // it as for that of New. It must be set before the Ledger is used.
 func (l *Ledger) OnStuck(callback func(job types.NamespacedName)) { l.onStuck = callback }
+
+// OnLeft has the callback called when a change would compare so many reservations with nodes that
+// it leaves some: the callee sees to it that Continue is called soon. The same holds for it as for
+// OnStuck.
+func (l *Ledger) OnLeft(callback func()) { l.onLeft = callback }
+
+// Continue goes on with what changes have left. What is still left then has the callback of OnLeft
+// called again.
+func (l *Ledger) Continue() { l.update(func() { l.continues = false }) }
 
 // Unscheduled are the Jobs of which no Pod has run, and for one of whose Pods the scheduler has no
 // node.
@@ -130,7 +144,12 @@ func (l *Ledger) update(do func()) {
 	l.notified |= freed
 	fell := l.fell
 	l.fell = nil
+	isLeft := len(l.moving)+len(l.offering) > 0 && !l.continues
+	l.continues = l.continues || isLeft
 	l.mu.Unlock()
+	if isLeft {
+		l.onLeft()
+	}
 	if freed != 0 {
 		l.onFreed(change.Change{Kinds: freed})
 	}

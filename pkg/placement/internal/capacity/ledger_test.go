@@ -19,11 +19,14 @@ type story struct {
 	t *testing.T
 	*Ledger
 	calls int
+	// lefts counts the calls of OnLeft.
+	lefts int
 }
 
 func newStory(t *testing.T, nodes ...*NodeBuilder) *story {
 	s := &story{t: t}
 	s.Ledger = New(func(change.Change) { s.calls++ })
+	s.OnLeft(func() { s.lefts++ })
 	for _, n := range nodes {
 		s.SetNode(n.Obj())
 	}

@@ -70,7 +70,7 @@ func (s *queues) remove(c *reservation) {
 // and thousands of nodes.
 const maxComparisons = 1_000_000
 
-// offerAll offers what is free on nodes. Those that are too many wait for the next change.
+// offerAll offers what is free on nodes. Those that are too many are left: see OnLeft.
 func (l *Ledger) offerAll(changed []*node) {
 	for _, n := range changed {
 		if !n.offers {

@@ -167,7 +167,7 @@ func (l *Ledger) reallocate(n *node) {
 	}
 }
 
-// move seats reservations on other nodes. Those that are too many wait for the next change.
+// move seats reservations on other nodes. Those that are too many are left: see OnLeft.
 func (l *Ledger) move() {
 	moved := 0
 	for _, c := range l.moving {

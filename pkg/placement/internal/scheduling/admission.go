@@ -57,6 +57,18 @@ func (s *Snapshot) admit(j *Job, b *budget) admitted {
 	return a
 }
 
+// Admitted is how many Pods of the Job the API server of a worker admits now.
+func (j *Job) Admitted(s *Snapshot) int64 {
+	pods, _ := bounded(j, func(j *Job, b *budget) int64 {
+		a := s.admit(j, b)
+		if a.refused != nil {
+			return 0
+		}
+		return a.now
+	})
+	return pods
+}
+
 // changed is what plugins make of a Job's Pods.
 type changed struct {
 	*Job

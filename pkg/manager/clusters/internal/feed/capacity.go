@@ -3,6 +3,7 @@ package feed
 import (
 	"context"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -33,9 +34,20 @@ type capacityInformers struct {
 	known bool
 }
 
+// continueAfter is when a Ledger goes on with what a change has left: some 30 ms of work each time,
+// so a worker takes little of a core, whatever it has.
+const continueAfter = time.Second
+
 func newCapacityInformers(l *link.Link, call Options) (*capacityInformers, error) {
 	store := placement.NewStore(call.CapacityFreed)
 	store.Ledger.OnStuck(call.PodsStuck)
+	store.Ledger.OnLeft(func() {
+		pause := l.Options().Clock.After(continueAfter)
+		go func() {
+			<-pause
+			store.Ledger.Continue()
+		}()
+	})
 	i := &capacityInformers{store: store, times: podtimes.New(l.Options().Clock.Now, l.ClockAhead)}
 	gathered := gathering{link: l, event: func() {}}
 	i.nodes = gathered.kind(corev1.SchemeGroupVersion, "nodes", nodeIntake, nodesTo(store, call.NumbersChanged).sink)

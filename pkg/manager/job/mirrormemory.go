@@ -1,0 +1,76 @@
+package job
+
+import (
+	"maps"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+)
+
+// updateMirror changes what is remembered of the mirror in a worker.
+func (r *record) updateMirror(worker string, change func(*mirrorMemory)) {
+	r.update(func(m *memory) {
+		if m.mirrors == nil {
+			m.mirrors = map[string]*mirrorMemory{}
+		}
+		if m.mirrors[worker] == nil {
+			m.mirrors[worker] = &mirrorMemory{}
+		}
+		change(m.mirrors[worker])
+		if r.store.records[r.key] != r {
+			return
+		}
+		link(r.store.mirrored, worker, r)
+		if m.mirrors[worker].write.large > 0 {
+			link(r.store.large, worker, r)
+		}
+	})
+}
+
+// forgetMirrorsLocked drops what is remembered of mirrors that nobody writes to any more, unless
+// one is still to be removed.
+func (r *record) forgetMirrorsLocked() {
+	maps.DeleteFunc(r.mirrors, func(worker string, of *mirrorMemory) bool {
+		isOver := of.write == (ownWrite{}) && of.cleanups == (dispatch.Attempts{}) && of.release == (releaseClock{}) &&
+			!of.isCleaned && !of.unreleased && of.rejected == ""
+		if isOver {
+			r.store.unlinkMirrorLocked(r, worker)
+		}
+		return isOver
+	})
+	if len(r.mirrors) == 0 {
+		r.mirrors = nil // an empty map isn't small
+	}
+}
+
+// unlinkMirrorLocked is called when nothing is remembered of a Job's mirror in a worker any more.
+func (s *store) unlinkMirrorLocked(r *record, worker string) {
+	unlink(s.mirrored, worker, r)
+	unlink(s.large, worker, r)
+}
+
+// mirroredIn returns the Jobs with a mirror that this process has written to in a worker.
+func (s *store) mirroredIn(worker string) []types.NamespacedName {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return keysOf(s.mirrored[worker])
+}
+
+// largeAnswers returns the bytes that are remembered of large answers of a worker, and drops those
+// that have expired. There are at most as many as maxLargeAnswers has room for.
+func (s *store) largeAnswers(worker string, now time.Time) (bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for r := range s.large[worker] {
+		m := r.mirrors[worker]
+		if m.write.large > 0 && now.Sub(m.write.at) > ownWriteExpires {
+			m.write = ownWrite{}
+		}
+		if bytes += m.write.large; m.write.large == 0 {
+			unlink(s.large, worker, r)
+		}
+	}
+	return bytes
+}
