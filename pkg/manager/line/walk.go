@@ -106,10 +106,7 @@ func (w *walker) Ends(worker string) (ends []waiting.End) {
 	}
 	now := w.clock.Now()
 	for _, o := range v.Ledger().Occupants() {
-		expected := w.endOf(worker, o.Job, now)
-		for node, pods := range o.Pods {
-			ends = append(ends, waiting.End{Expected: expected, Node: node, Frees: placement.Resources{}.Add(o.Unit, pods)})
-		}
+		ends = append(ends, waiting.End{Expected: w.endOf(worker, o.Job, now), Unit: o.Unit, Pods: o.Pods()})
 	}
 	return ends
 }

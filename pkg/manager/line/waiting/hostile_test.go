@@ -19,6 +19,9 @@ type plain struct {
 	nodes     []*placement.Node
 	placed    map[string]int
 	postponed []string
+	// ends is how many Jobs run there, with a Pod on each node, and ended counts the Pods that were
+	// looked at.
+	ends, ended int
 }
 
 func newPlain(nodes int) *plain {
@@ -35,9 +38,22 @@ func newPlain(nodes int) *plain {
 
 func (w *plain) Nodes(string) ([]*placement.Node, bool)                   { return w.nodes, true }
 func (w *plain) Added(string, *placement.Shape) (added []*placement.Node) { return added }
-func (w *plain) Ends(string) (ends []waiting.End)                         { return ends }
 func (w *plain) HadTurn(*waiting.Job) bool                                { return false }
 func (w *plain) Postpone(job *waiting.Job)                                { w.postponed = append(w.postponed, job.Key.Namespace) }
+
+func (w *plain) Ends(string) (ends []waiting.End) {
+	for i := range w.ends {
+		at := waiting.Expected{At: time.Unix(int64(i), 0), Basis: waiting.ByDeadline}
+		ends = append(ends, waiting.End{Expected: at, Unit: placement.Resources{MilliCPU: 1}, Pods: func(yield func(string, int64) bool) {
+			for _, node := range w.nodes {
+				if w.ended++; !yield(node.Object.Name, 1) {
+					return
+				}
+			}
+		}})
+	}
+	return ends
+}
 
 func (w *plain) Place(job *waiting.Job, _ func(string) int64, _ func(string) bool) waiting.Outcome {
 	w.placed[job.Key.Namespace]++
@@ -85,5 +101,23 @@ func TestManyShapesOnManyNodes(t *testing.T) {
 	line.Walk(time.Unix(jobs, 0), changed, w)
 	if len(w.postponed) == 0 {
 		t.Error("the next round doesn't begin with the first Job")
+	}
+}
+
+// Very many Pods run in a worker in which a Job waits that is never to fit: a walk looks at some of
+// them.
+func TestManyPodsThatEnd(t *testing.T) {
+	var line waiting.Line
+	job := waiter("team", 1, 8000)
+	job.Needs = map[string]waiting.Need{"w": {Lacks: waiting.Room, Pods: 2000}}
+	job.Pods = 2000
+	line.Add(job)
+	changed := placement.Changes{}
+	changed.Add("w", placement.Change{Kinds: placement.RoomChange})
+	w := newPlain(1000)
+	w.ends = 3000
+	line.Walk(time.Unix(0, 0), changed, w)
+	if w.ended < 900_000 || w.ended > 1_100_000 {
+		t.Errorf("%d of 3,000,000 Pods were looked at", w.ended)
 	}
 }

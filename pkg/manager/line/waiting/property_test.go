@@ -168,8 +168,10 @@ func TestNoTimeIsMadeOfNothing(t *testing.T) {
 				for _, node := range f.worker(worker).nodes {
 					free := node.Free
 					for _, end := range f.Ends(worker) {
-						if end.Node == node.Object.Name && end.Basis != waiting.ByNothing && !end.At.After(r.Start) {
-							free = free.Add(end.Frees, 1)
+						for on, pods := range end.Pods {
+							if on == node.Object.Name && end.Basis != waiting.ByNothing && !end.At.After(r.Start) {
+								free = free.Add(end.Unit, pods)
+							}
 						}
 					}
 					room += r.Job.Shape.Slots(node.Object, &free)

@@ -2,6 +2,7 @@ package waiting
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strconv"
 	"time"
@@ -9,12 +10,12 @@ import (
 	"github.com/jobferry/jobferry/pkg/placement"
 )
 
-// End is when Pods on one node are expected to have ended.
+// End is when the Pods of a Job are expected to have ended.
 type End struct {
 	Expected
-	// Node is the name of the node, and Frees is what they take of it.
-	Node  string
-	Frees placement.Resources
+	// Unit is what each of them takes, and Pods how many are on a node, by its name.
+	Unit placement.Resources
+	Pods iter.Seq2[string, int64]
 }
 
 // class has what is known before what nobody can say.
@@ -117,22 +118,17 @@ func (r *room) sweep(shape *placement.Shape, need int64, now time.Time) fit {
 		idle += shape.Slots(node.Object, &node.Idle)
 	}
 	f := fit{ever: idle >= need, at: now, basis: ByDeadline}
-	ends, position := r.sortedEnds(), r.positions()
-	r.looks.add(len(ends))
-	for i := 0; total < need && i < len(ends); {
+	var ends []End
+	if total < need {
+		ends = r.sortedEnds()
+	}
+	for i := 0; total < need && i < len(ends) && !r.looks.over(); {
 		if ends[i].At.After(f.at) {
 			f.at = ends[i].At
 		}
 		// All that have ended by then.
 		for class := ends[i].class(); i < len(ends) && ends[i].class() == class && !ends[i].At.After(f.at); i++ {
-			n, is := position[ends[i].Node]
-			if !is {
-				continue // it came after the others were looked at
-			}
-			free[n] = free[n].Add(ends[i].Frees, 1)
-			total -= on[n]
-			on[n] = shape.Slots(nodes[n].Object, &free[n])
-			total += on[n]
+			total += r.end(&ends[i], shape, free, on)
 			f.basis = max(f.basis, ends[i].Basis)
 		}
 	}
@@ -141,6 +137,24 @@ func (r *room) sweep(shape *placement.Shape, need int64, now time.Time) fit {
 		f.at, f.basis, f.lacks, f.spare = time.Time{}, ByNothing, -f.spare, max(idle-need, 0)
 	}
 	return f
+}
+
+// end frees what Pods take that have ended, and returns how many more Pods of a Shape fit by that.
+func (r *room) end(of *End, shape *placement.Shape, free []placement.Resources, on []int64) (more int64) {
+	position, looks := r.positions(), 0
+	for node, pods := range of.Pods {
+		looks++
+		n, is := position[node]
+		if !is {
+			continue // it came after the others were looked at
+		}
+		free[n] = free[n].Add(of.Unit, pods)
+		more -= on[n]
+		on[n] = shape.Slots(r.nodes[n].Object, &free[n])
+		more += on[n]
+	}
+	r.looks.add(looks)
+	return more
 }
 
 // positions of the worker's nodes, by their names.

@@ -26,8 +26,11 @@ type looks struct {
 // areOver reports whether a namespace has had its looks. Otherwise the next ones are for it.
 func (l *looks) areOver(namespace string) bool {
 	l.namespace = namespace
-	return l.by[namespace] > maxLooks
+	return l.over()
 }
+
+// over reports whether the namespace that has its looks now has had them.
+func (l *looks) over() bool { return l.by[l.namespace] > maxLooks }
 
 func (l *looks) add(count int) { l.by[l.namespace] += count }
 

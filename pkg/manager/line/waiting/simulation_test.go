@@ -3,6 +3,7 @@ package waiting_test
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -140,7 +141,7 @@ func (f *fleet) Ends(worker string) (ends []waiting.End) {
 	for _, job := range w.running {
 		expected := waiting.Run{Started: job.start, Deadline: job.Runtime}.End(w.ran.Usual(), f.now)
 		for _, node := range job.nodes {
-			ends = append(ends, waiting.End{Expected: expected, Node: w.nodes[node].Object.Name, Frees: job.Shape.Unit()})
+			ends = append(ends, waiting.End{Expected: expected, Unit: job.Shape.Unit(), Pods: maps.All(map[string]int64{w.nodes[node].Object.Name: 1})})
 		}
 	}
 	return ends

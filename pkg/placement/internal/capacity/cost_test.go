@@ -69,6 +69,22 @@ func TestVeryManyExtendedResources(t *testing.T) {
 	}
 }
 
+// Very many Jobs have a Pod on each of many nodes: it's told of each Job where they are, in little.
+func TestOccupantsOfManyNodes(t *testing.T) {
+	s := newStory(t)
+	const nodes, jobs = 500, 100
+	for i := range nodes {
+		s.SetNode(NewNode(fmt.Sprintf("n%05d", i)).Has("cpu", "1", "pods", fmt.Sprint(jobs)).Obj())
+	}
+	for i := range jobs {
+		j := NewJob(fmt.Sprint("j", i)).Requests("cpu", "1m")
+		s.Reserve(j.Key(), shape(j), nodes)
+	}
+	if cost := costtest.Of(func() { s.Occupants() }); cost > nodes*jobs*32 {
+		t.Errorf("allocates %d KiB", cost>>10)
+	}
+}
+
 // A worker has very many Pods that wait, each of another shape: each finds its queue at once, and a
 // change there copies nothing.
 func TestManyShapesWait(t *testing.T) {

@@ -1,14 +1,34 @@
 package capacity
 
-import "k8s.io/apimachinery/pkg/types"
+import (
+	"iter"
+
+	"k8s.io/apimachinery/pkg/types"
+)
 
 // Occupant is a Job with a reservation, and the nodes on which its Pods are or will be.
 type Occupant struct {
 	Job types.NamespacedName
 	// Unit is what each of its Pods takes.
 	Unit Resources
-	// Pods by the name of their node.
-	Pods map[string]int64
+	// There may be very many: one for each of its Pods.
+	nodes []onNode
+}
+
+type onNode struct {
+	name string
+	pods int64
+}
+
+// Pods are how many Pods it has on nodes, by their names. A node may come twice.
+func (o *Occupant) Pods() iter.Seq2[string, int64] {
+	return func(yield func(string, int64) bool) {
+		for i := range o.nodes {
+			if !yield(o.nodes[i].name, o.nodes[i].pods) {
+				return
+			}
+		}
+	}
 }
 
 // Occupants are the Jobs with a reservation that take room on some node.
@@ -20,15 +40,16 @@ func (l *Ledger) Occupants() []Occupant {
 		if j.reservation == nil {
 			continue
 		}
-		o := Occupant{Job: key, Unit: j.reservation.shape.Unit(), Pods: map[string]int64{}}
-		for _, taken := range []slots{j.reservation.bound, j.reservation.held} {
+		bound, held := j.reservation.bound, j.reservation.held
+		o := Occupant{Job: key, Unit: j.reservation.shape.Unit(), nodes: make([]onNode, 0, len(bound)+len(held))}
+		for _, taken := range []slots{bound, held} {
 			for n, count := range taken {
-				if _, exists := l.position(n.name); exists {
-					o.Pods[n.name] += count
+				if n.object != nil {
+					o.nodes = append(o.nodes, onNode{n.name, count})
 				}
 			}
 		}
-		if len(o.Pods) > 0 {
+		if len(o.nodes) > 0 {
 			all = append(all, o)
 		}
 	}

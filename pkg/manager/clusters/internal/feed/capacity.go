@@ -13,6 +13,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
 	"github.com/jobferry/jobferry/pkg/manager/usage/podtimes"
 	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/util/decoded"
 )
 
 // capacityInformers fill a worker's store, by which Pods are judged, while spec.capacity asks for
@@ -105,13 +106,13 @@ const (
 )
 
 func nodeIntake() *intake {
-	return newIntake(&corev1.Node{}, slimBy[*corev1.Node](placement.Slim), nil,
+	return newIntake(&corev1.Node{}, slimBy[*corev1.Node](placement.Slim), heldBytes,
 		maxNodes, maxNodeBytes, "it has more than %d nodes, or %d MiB of them")
 }
 
 func podIntake() *intake {
 	size := func(o object) int64 {
-		size := structBytes + int64(o.Size())
+		size := heldBytes(o)
 		if pod, is := o.(*corev1.Pod); is {
 			size += volumeBytes * int64(len(pod.Spec.Volumes))
 		}
@@ -119,6 +120,12 @@ func podIntake() *intake {
 	}
 	return newIntake(&corev1.Pod{}, slimBy[*corev1.Pod](placement.Slim), size,
 		maxPods, maxPodBytes, "it has more than %d unfinished Pods, or %d MiB of them")
+}
+
+// heldBytes is about what a node or a Pod takes. Of one that is made of many small messages, such as
+// taints without a key, it's a good part of what they become.
+func heldBytes(o object) int64 {
+	return max(structBytes+int64(o.Size()), decoded.Size(o)/6)
 }
 
 // volumeBytes is about what a volume takes of a Pod that is being listed: in protobuf, it may have

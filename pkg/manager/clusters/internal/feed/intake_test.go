@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -295,5 +296,22 @@ func TestALightMirrorIsStillOurs(t *testing.T) {
 	small, ok := o.(*batchv1.Job)
 	if !hold || !ok || !mirror.Light(small) || mirror.Owns("origin", "any", small) != mirror.Ours {
 		t.Errorf("held: %t, %+v", hold, o)
+	}
+}
+
+// A worker's nodes and Pods are of very many messages of two bytes each. Plain ones count as they
+// did.
+func TestManySmallMessagesCount(t *testing.T) {
+	const many = 100_000
+	node := &corev1.Node{Spec: corev1.NodeSpec{Taints: make([]corev1.Taint, many)}}
+	pod := &corev1.Pod{Spec: corev1.PodSpec{Tolerations: make([]corev1.Toleration, many)}}
+	for size, o := range map[uintptr]object{unsafe.Sizeof(corev1.Taint{}): node, unsafe.Sizeof(corev1.Toleration{}): pod} {
+		if got, takes := heldBytes(o), int64(many*size); got < takes/3 {
+			t.Errorf("%T of %d bytes takes %d KiB, and counts %d KiB", o, o.Size(), takes>>10, got>>10)
+		}
+	}
+	plain := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", Labels: map[string]string{corev1.LabelHostname: "node", corev1.LabelTopologyZone: "a"}}}
+	if got, want := heldBytes(plain), structBytes+int64(plain.Size()); got != want {
+		t.Errorf("a plain node counts %d, not %d", got, want)
 	}
 }
