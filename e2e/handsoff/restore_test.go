@@ -3,6 +3,7 @@ package handsoff_test
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -11,7 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
+	"github.com/jobferry/jobferry/e2e/product"
+	"github.com/jobferry/jobferry/e2e/rig"
+	"github.com/jobferry/jobferry/e2e/rig/process"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
+	"github.com/jobferry/jobferry/e2e/worker/workertest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
@@ -24,6 +29,7 @@ func TestAWorkersEtcdIsPutBack(t *testing.T) {
 	f.Register("w1")
 	f.LeaveWorker("w1")
 	w1, backup := f.Cluster("w1"), filepath.Join(t.TempDir(), "etcd")
+	controller := startWorker(t, w1)
 	for _, name := range []string{"ends", "deleted"} {
 		f.Submit(name, rigtest.RunForever())
 		f.HubJobUntil(name, rigtest.Running(1))
@@ -45,11 +51,12 @@ func TestAWorkersEtcdIsPutBack(t *testing.T) {
 	f.HubJobUntil("indexed", completed("0-2"))
 	f.Submit("later", rigtest.RunForever())
 	f.HubJobUntil("later", rigtest.Running(1))
-	writeMuch(t, f, "w1")
+	writeMuch(t, f, w1)
 	if err := w1.Restore(f.Context(), backup); err != nil {
 		t.Fatal(err)
 	}
 
+	untilItEnds(t, f, controller)
 	f.EventOn("default", "w1", v1alpha1.ReasonRestored, "earlier state")
 	f.WorkerUntil("w1", ferrytest.Ready)
 	f.EventUntil("ends", v1alpha1.EventMirrorStopped, "w1")
@@ -68,6 +75,67 @@ func TestAWorkersEtcdIsPutBack(t *testing.T) {
 	f.HubJobUntil("next", rigtest.Complete)
 }
 
+// The hub's etcd is put back while the manager runs: it ends, and the next one takes over what the
+// workers have done since.
+func TestTheHubsEtcdIsPutBack(t *testing.T) {
+	f := ferrytest.For(t)
+	manager := f.StartManager()
+	f.Register("w1")
+	f.LeaveWorker("w1")
+	backup := filepath.Join(t.TempDir(), "etcd")
+	f.Submit("ends", rigtest.RunForever())
+	f.HubJobUntil("ends", rigtest.Running(1))
+	if err := f.Hub.Backup(f.Context(), backup); err != nil {
+		t.Fatal(err)
+	}
+	f.EndPod("w1", podOf(f, "ends", ""))
+	f.HubJobUntil("ends", rigtest.Complete)
+	f.Submit("later", rigtest.RunForever())
+	f.HubJobUntil("later", rigtest.Running(1))
+	writeMuch(t, f, f.Hub)
+	if err := f.Hub.Restore(f.Context(), backup); err != nil {
+		t.Fatal(err)
+	}
+
+	untilItEnds(t, f, manager.Process)
+	if log := manager.LogTail(5); !strings.Contains(log, "put back to an earlier state") {
+		t.Errorf("the manager says:\n%s", log)
+	}
+	f.StartManager()
+	if done := f.HubJobUntil("ends", rigtest.Complete); done.Status.Succeeded != 1 {
+		t.Errorf("the status of the Job that ended is %+v", done.Status)
+	}
+	f.MirrorGone("w1", "later")
+	f.Submit("next", rigtest.RunForever())
+	f.HubJobUntil("next", rigtest.Running(1))
+	f.EndPod("w1", podOf(f, "next", ""))
+	f.HubJobUntil("next", rigtest.Complete)
+}
+
+// startWorker starts jobferry-worker beside a cluster's own Job controller.
+func startWorker(t *testing.T, c *rig.Cluster) *process.Process {
+	t.Helper()
+	program, err := product.Program("jobferry-worker")
+	if err != nil {
+		t.Fatal(err)
+	}
+	started, err := workertest.Start(program, c.Kubeconfig(), filepath.Join(t.TempDir(), "worker.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(started.Kill)
+	return started
+}
+
+func untilItEnds(t *testing.T, f *ferrytest.Ferry, p *process.Process) {
+	t.Helper()
+	select {
+	case <-p.Ended():
+	case <-f.Context().Done():
+		t.Fatalf("it runs on:\n%s", p.LogTail(20))
+	}
+}
+
 func completed(indexes string) func(*batchv1.Job) bool {
 	return func(j *batchv1.Job) bool { return j.Status.CompletedIndexes == indexes }
 }
@@ -83,10 +151,10 @@ func podOf(f *ferrytest.Ferry, job, index string) string {
 	return ""
 }
 
-// writeMuch changes a worker as often as it is changed in a minute of work.
-func writeMuch(t *testing.T, f *ferrytest.Ferry, worker string) {
+// writeMuch changes a cluster as often as it is changed in a minute of work.
+func writeMuch(t *testing.T, f *ferrytest.Ferry, c *rig.Cluster) {
 	t.Helper()
-	maps := f.Cluster(worker).Client().CoreV1().ConfigMaps(f.NS)
+	maps := c.Client().CoreV1().ConfigMaps(f.NS)
 	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "busy"}}
 	if _, err := maps.Create(f.Context(), m, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
