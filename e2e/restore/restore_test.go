@@ -1,16 +1,22 @@
-package handsoff_test
+package restore_test
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/jobferry/jobferry/e2e/bench/audit"
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
@@ -52,6 +58,8 @@ func TestAWorkersEtcdIsPutBack(t *testing.T) {
 	f.Submit("later", rigtest.RunForever())
 	f.HubJobUntil("later", rigtest.Running(1))
 	writeMuch(t, f, w1)
+	untilProbed(t, f, w1, "restore.test")
+	untilProbed(t, f, w1, "jobferry-worker")
 	if err := w1.Restore(f.Context(), backup); err != nil {
 		t.Fatal(err)
 	}
@@ -93,6 +101,7 @@ func TestTheHubsEtcdIsPutBack(t *testing.T) {
 	f.Submit("later", rigtest.RunForever())
 	f.HubJobUntil("later", rigtest.Running(1))
 	writeMuch(t, f, f.Hub)
+	untilProbed(t, f, f.Hub, "jobferry-manager")
 	if err := f.Hub.Restore(f.Context(), backup); err != nil {
 		t.Fatal(err)
 	}
@@ -125,6 +134,21 @@ func startWorker(t *testing.T, c *rig.Cluster) *process.Process {
 	}
 	t.Cleanup(started.Kill)
 	return started
+}
+
+// untilProbed waits until a program has asked for the resourceVersion of a cluster from now on.
+func untilProbed(t *testing.T, f *ferrytest.Ferry, c *rig.Cluster, program string) {
+	t.Helper()
+	began := time.Now()
+	err := wait.PollUntilContextCancel(f.Context(), 100*time.Millisecond, true, func(context.Context) (bool, error) {
+		all, err := c.Requests()
+		return slices.ContainsFunc(all, func(r rig.Request) bool {
+			return audit.IsProbe(r) && r.Object.Resource == "jobs" && strings.HasPrefix(r.UserAgent, program) && r.Received.After(began)
+		}), err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func untilItEnds(t *testing.T, f *ferrytest.Ferry, p *process.Process) {

@@ -1,0 +1,2 @@
+// Package restore puts the etcd of a hub or a worker back to a backup while Jobferry runs.
+package restore

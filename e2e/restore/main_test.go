@@ -1,0 +1,17 @@
+package restore_test
+
+import (
+	"testing"
+
+	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
+	"github.com/jobferry/jobferry/e2e/rig"
+	"github.com/jobferry/jobferry/e2e/rig/binaries"
+	"github.com/jobferry/jobferry/e2e/rig/rigtest"
+)
+
+func TestMain(m *testing.M) {
+	rigtest.Main(m,
+		rig.Options{Name: ferrytest.HubName, Release: binaries.Hub(binaries.Current), Audit: true},
+		rig.Options{Name: "w1", Release: binaries.Worker(binaries.Current), Nodes: []rig.Nodes{{Count: 2}}, Audit: true},
+	)
+}
