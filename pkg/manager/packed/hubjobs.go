@@ -2,7 +2,6 @@ package packed
 
 import (
 	"errors"
-	"math"
 	"reflect"
 	"sync"
 
@@ -17,8 +16,8 @@ import (
 )
 
 // HubJobs limits what the cache of the hub holds of Jobs. A light Job, which has no Pod template,
-// is held of those that are suspended or have ended, and of those for which the memory of their
-// namespace doesn't suffice. The controller reads
+// is held of those that are suspended or have ended, of those for which the memory of their
+// namespace doesn't suffice, and of those that take much when they're unpacked. The controller reads
 // it again when it needs the template. A light Job that is large nevertheless, or for which the
 // memory doesn't suffice either, is held as a stub.
 //
@@ -39,11 +38,15 @@ type HubJobs struct {
 // Many Jobs may be unpacked at once that have largeJob bytes of protobuf at most, and that take
 // largeUnpacked bytes at most then.
 //
+// Each event of a Job is unpacked by handlers that all tenants share. So a Job isn't held whole that
+// takes more than maxUnpacked then, which is more than a Job of few long texts does.
+//
 // A light Job counts, unless it has usualLight bytes of protobuf at most: that is about as much as
 // the manager remembers of each Job besides. One of more than largeJob bytes is held as a stub.
 const (
 	largeJob      = 64 << 10
 	largeUnpacked = 256 << 10
+	maxUnpacked   = 2 << 20
 	usualLight    = 2 << 10
 )
 
@@ -107,16 +110,17 @@ func (h *HubJobs) lighten(j *batchv1.Job) {
 	}
 }
 
-// whole packs a Job with its template; nil: the memory of its namespace doesn't suffice.
+// whole packs a Job with its template; nil: it's too much to unpack, or the memory of its namespace
+// doesn't suffice.
 func (h *HubJobs) whole(j *batchv1.Job) (*Job, error) {
 	proto, err := marshal(j)
 	if err != nil {
 		return nil, err
 	}
-	unpacked, _ := decoded.Message(jobType, proto, math.MaxInt64)
+	unpacked, _ := decoded.Message(jobType, proto, maxUnpacked)
 	isLarge := len(proto) > largeJob || unpacked > largeUnpacked
 	// A third of the estimate is for what slices leave behind while they grow.
-	if isLarge && !h.hold(j, max(int64(len(proto)), unpacked/3*2)) {
+	if unpacked > maxUnpacked || isLarge && !h.hold(j, max(int64(len(proto)), unpacked/3*2)) {
 		return nil, nil //nolint:nilnil // it isn't held
 	}
 	whole, err := packedFrom(j, proto)

@@ -197,6 +197,68 @@ func TestJobsOfTinyElementsCountAsTheyAreUnpacked(t *testing.T) {
 	runtime.KeepAlive(held)
 }
 
+// countingHandler counts the events that it gets.
+type countingHandler struct{ events int }
+
+func (c *countingHandler) OnAdd(any, bool)   { c.events++ }
+func (c *countingHandler) OnUpdate(_, _ any) { c.events++ }
+func (c *countingHandler) OnDelete(any)      { c.events++ }
+
+// TestEventsOfLargeJobsAreCheap: a tenant edits one again and again, and all tenants share the
+// handlers.
+func TestEventsOfLargeJobsAreCheap(t *testing.T) {
+	tolerations := hubJob("tenant", 0, 10)
+	tolerations.Spec.Template.Spec.Tolerations = make([]corev1.Toleration, 130_000)
+	for name, row := range map[string]struct {
+		job  *batchv1.Job
+		most int64
+	}{
+		"one text":     {hubJob("tenant", 0, 1_400_000), 12 << 20},
+		"tiny terms":   {tinyJob("tenant", 0, 100_000), 64 << 10},
+		"tolerations":  {tolerations, 64 << 10},
+		"medium terms": {tinyJob("tenant", 0, 3000), 8 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := NewHubJobs()
+			state := func(version string) any {
+				j := row.job.DeepCopy()
+				j.ResourceVersion = version
+				object, err := after(h.Transform)(j)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return object
+			}
+			before, now := state("1"), state("2")
+			var counted countingHandler
+			allocated := allocatedBytes()
+			Handler(&counted).OnUpdate(before, now)
+			allocated = allocatedBytes() - allocated
+			t.Logf("%d bytes of protobuf: the event takes %d KiB", row.job.Size(), allocated>>10)
+			if allocated > row.most || counted.events != 1 {
+				t.Errorf("%d events, which take %d bytes, want %d", counted.events, allocated, row.most)
+			}
+		})
+	}
+}
+
+func allocatedBytes() int64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.TotalAlloc) //nolint:gosec // not in the life of a test
+}
+
+// BenchmarkTransform is of a Job of a tenant that decodes to much.
+func BenchmarkTransform(b *testing.B) {
+	h, job := NewHubJobs(), hubJob("tenant", 0, 10)
+	job.Spec.Template.Spec.Tolerations = make([]corev1.Toleration, 130_000)
+	for b.Loop() {
+		if _, err := h.Transform(job.DeepCopy()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // TestHowManyJobsAreHeldWhole has a tenant make Jobs that are nothing when they're
 func TestHowManyJobsAreHeldWhole(t *testing.T) {
 	for name, row := range map[string]struct{ bytes, jobs, whole int }{
