@@ -67,8 +67,8 @@ func TestALightMirrorDrifts(t *testing.T) {
 	}
 }
 
-// TestALightHubJobKeepsWhatIsRead: all of Jobferry's names on hub Jobs, and few of others. The lists
-// that writes replace stay whole.
+// TestALightHubJobKeepsWhatIsRead: all of Jobferry's names on hub Jobs, and few of others. The
+// finalizers, which writes replace, stay whole.
 func TestALightHubJobKeepsWhatIsRead(t *testing.T) {
 	j := job().Obj()
 	j.Labels = map[string]string{"kueue.x-k8s.io/queue-name": "q", "kueue.x-k8s.io/theirs": "x", "team": "a"}
@@ -124,7 +124,8 @@ func annotationsOnHubJobs(t *testing.T) (keys []string) {
 	return keys
 }
 
-// TestALightMirrorKeepsWhatIsRead: the marks, what the record names, and whether there are policies.
+// TestALightMirrorKeepsWhatIsRead: the marks, what the record names, and whether there are
+// policies.
 func TestALightMirrorKeepsWhatIsRead(t *testing.T) {
 	j := job().Obj()
 	j.Labels = map[string]string{"jobferry.dev/origin": "o", "kueue.x-k8s.io/queue-name": "q", "team": "a", "theirs": "x"}

@@ -9,10 +9,10 @@
 //
 // Cache is controller-runtime's cache with its Jobs packed. Its readers and handlers see
 // batchv1.Jobs, which are theirs: nothing is shared with the store. HubJobs decides which hub Jobs
-// it holds whole, which ones light, without their Pod templates, and of which a stub, that tells no
-// more than where a Job is placed and in which state. Who reads a light Job knows all of it but what
-// belongs to its template. Who reads a stub knows next to nothing, and decides nothing before it has
-// read the Job from the hub. Each worker's informer packs its mirrors by Pack.
+// it holds whole, which ones light, without their Pod templates, and which ones as stubs. A light
+// Job has all that's read without its template. A stub only tells where a Job is placed, and in
+// which state: nobody decides about the Job before it's read from the hub. Each worker's informer
+// packs its mirrors by Pack.
 //
 // HubJobs also knows what each large Job weighs: what it takes while it's read from the hub again.
 //
