@@ -16,7 +16,7 @@ func addWorkers(set *pflag.FlagSet, o *manager.Options) {
 	set.IntVar(&o.Concurrency, "concurrency", o.Concurrency, "number of Jobs that are reconciled at a time")
 	set.IntVar(&o.WorkerConcurrency, "worker-concurrency", o.WorkerConcurrency, "number of those that can wait for one worker")
 	set.Var(&o.HubJobs.PerNamespace, "job-memory-per-namespace",
-		"how much of a namespace's unfinished Jobs is held in memory with their Pod templates; the manager reads those of other Jobs again when it needs them")
+		"how much of a namespace's Jobs is held in memory; the manager reads the others again when it needs them")
 	c := &o.Connection
 	set.Float32Var(&c.QPS, "worker-qps", 1000, "limit of requests per second to each worker's API server")
 	set.IntVar(&c.Burst, "worker-burst", 2000, "limit of requests at once to each worker's API server")

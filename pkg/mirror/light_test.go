@@ -1,11 +1,20 @@
 package mirror
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // TestALightMirrorDrifts as any other does, but for its Pod template: that isn't patched, but the
@@ -58,8 +67,66 @@ func TestALightMirrorDrifts(t *testing.T) {
 	}
 }
 
-// TestLightenKeepsWhatIsRead: the marks, what the record names, and whether there are policies.
-func TestLightenKeepsWhatIsRead(t *testing.T) {
+// TestALightHubJobKeepsWhatIsRead: all of Jobferry's names on hub Jobs, and few of others. The
+// finalizers, which writes replace, stay whole.
+func TestALightHubJobKeepsWhatIsRead(t *testing.T) {
+	j := job().Obj()
+	j.Labels = map[string]string{"kueue.x-k8s.io/queue-name": "q", "kueue.x-k8s.io/theirs": "x", "team": "a"}
+	j.Annotations = map[string]string{"kueue.x-k8s.io/job-min-parallelism": "1", v1alpha1.AnnotationFreshStart: "t", v1alpha1.AnnotationDeadlineSpent: "1"}
+	for _, key := range annotationsOnHubJobs(t) {
+		j.Annotations[key] = "v"
+	}
+	want := maps.Clone(j.Annotations)
+	j.Annotations["about"], j.Annotations["jobferry.dev/theirs"] = "it", "x"
+	j.Annotations[v1alpha1.AnnotationProjected] = `{"labels":["team"],"annotations":["about"],"scheduling":"s","resources":"r"}`
+	j.Finalizers = []string{v1alpha1.FinalizerMirror, "example.com/theirs"}
+	j.OwnerReferences = []metav1.OwnerReference{{Name: "a"}}
+	j.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
+	j.Spec.Scheduling = &batchv1.JobSchedulingConfiguration{DisruptionMode: &schedulingv1alpha3.WorkloadPodGroupDisruptionMode{}}
+	Lighten(j)
+	if diff := cmp.Diff(want, j.Annotations); diff != "" || len(want) < 12 {
+		t.Errorf("annotations:\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{"kueue.x-k8s.io/queue-name": "q"}, j.Labels); diff != "" {
+		t.Errorf("labels:\n%s", diff)
+	}
+	if len(j.Finalizers) != 2 || j.OwnerReferences != nil || j.Spec.Selector != nil || !Light(j) {
+		t.Errorf("light: %+v", j)
+	}
+	if s := j.Spec.Scheduling; s == nil || s.DisruptionMode != nil {
+		t.Errorf("scheduling: %v", s)
+	}
+}
+
+// annotationsOnHubJobs are those of the contract that have a group of hub Jobs.
+func annotationsOnHubJobs(t *testing.T) (keys []string) {
+	file, err := parser.ParseFile(token.NewFileSet(), "../api/v1alpha1/names.go", nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range file.Decls {
+		group, is := of.(*ast.GenDecl)
+		if !is || !strings.HasPrefix(group.Doc.Text(), "Names on hub Jobs") {
+			continue
+		}
+		for _, of := range group.Specs {
+			name := of.(*ast.ValueSpec)
+			if !strings.HasPrefix(name.Names[0].Name, "Annotation") {
+				continue
+			}
+			key, err := strconv.Unquote(name.Values[0].(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// TestALightMirrorKeepsWhatIsRead: the marks, what the record names, and whether there are
+// policies.
+func TestALightMirrorKeepsWhatIsRead(t *testing.T) {
 	j := job().Obj()
 	j.Labels = map[string]string{"jobferry.dev/origin": "o", "kueue.x-k8s.io/queue-name": "q", "team": "a", "theirs": "x"}
 	j.Annotations = map[string]string{
@@ -68,7 +135,7 @@ func TestLightenKeepsWhatIsRead(t *testing.T) {
 	}
 	j.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: make([]batchv1.SuccessPolicyRule, 20)}
 	j.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: make([]batchv1.PodFailurePolicyRule, 20)}
-	Lighten(j)
+	LightenMirror(j)
 	delete(j.Annotations, "jobferry.dev/projected")
 	want := map[string]string{"jobferry.dev/origin": "o", "kueue.x-k8s.io/queue-name": "q", "team": "a"}
 	if diff := cmp.Diff(want, j.Labels); diff != "" {

@@ -69,6 +69,14 @@ var generatedLabels = []string{
 
 const kueuePrefix = "kueue.x-k8s.io/"
 
+// What is read of Kueue's labels and annotations on hub Jobs.
+const (
+	// LabelKueueQueue names a Job's LocalQueue.
+	LabelKueueQueue = kueuePrefix + "queue-name"
+	// AnnotationKueueMinParallelism lets Kueue admit a Job with less parallelism than it asks for.
+	AnnotationKueueMinParallelism = kueuePrefix + "job-min-parallelism"
+)
+
 // HubKeys are keys of labels and annotations that an admin keeps on the hub, beside those that stay
 // there in any case; or domains, for all their keys, and those of the domains below them.
 type HubKeys []string

@@ -5,6 +5,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/util/decoded"
@@ -19,27 +20,57 @@ const (
 	alwaysHeldTemplate = 1 << 10
 )
 
-// Slim removes from a Job what a cache needn't hold, before it's stored: the Job itself is changed.
-// A Job that has ended becomes light. Neither Drift nor Reflect reads the template of such a Job,
-// and Project isn't called for it.
-func Slim(job *batchv1.Job) {
-	job.ManagedFields = nil
-	if Finished(job) {
-		Lighten(job)
+// Slim removes from a hub Job what a cache needn't hold, before it's stored: the Job itself is
+// changed. A Job that has ended becomes light. Neither Drift nor Reflect reads the template of such
+// a Job, and Project isn't called for it.
+func Slim(hub *batchv1.Job) {
+	hub.ManagedFields = nil
+	if Finished(hub) {
+		Lighten(hub)
 	}
 }
 
-// Lighten removes the Pod template, and all else that can be large and is read only together with
-// it: the users' labels and annotations, and what is in the policies. That there is a policy stays
-// visible, and so does the Pods' grace period. A mirror keeps the labels and annotations that its
-// record names.
+// The labels and annotations that are read of hub Jobs. All others are only copied into mirrors.
+var (
+	labelsRead      = []string{LabelKueueQueue}
+	annotationsRead = []string{
+		AnnotationKueueMinParallelism,
+		v1alpha1.AnnotationClusterSelector, v1alpha1.AnnotationClusterPreference, v1alpha1.AnnotationOnClusterLost,
+		v1alpha1.AnnotationPodStartTimeout, v1alpha1.AnnotationMaxClusters, v1alpha1.AnnotationTraceParent,
+		v1alpha1.AnnotationCluster, v1alpha1.AnnotationPlacedFor, v1alpha1.AnnotationShards, v1alpha1.AnnotationShardsState,
+		v1alpha1.AnnotationMovedFrom, v1alpha1.AnnotationMovedAt, v1alpha1.AnnotationMovedWith,
+		v1alpha1.AnnotationFreshStart, v1alpha1.AnnotationDeadlineSpent, v1alpha1.AnnotationUsage,
+	}
+)
+
+// Lighten removes from a hub Job its Pod template, and all else that can be large and isn't read
+// without it. That there is a policy stays visible, and so does the Pods' grace period.
 //
-// Before a light hub Job is passed to Project or Drift, it must be read again. A light mirror can
-// be passed to all functions.
-func Lighten(job *batchv1.Job) {
+// Before a light hub Job is passed to Project or Drift, it must be read again.
+func Lighten(hub *batchv1.Job) {
+	had := hub.ObjectMeta
+	hub.ObjectMeta = metav1.ObjectMeta{
+		Namespace: had.Namespace, Name: had.Name, UID: had.UID, ResourceVersion: had.ResourceVersion, Generation: had.Generation,
+		CreationTimestamp: had.CreationTimestamp, DeletionTimestamp: had.DeletionTimestamp, Finalizers: had.Finalizers,
+		Labels: heldKeys(had.Labels, labelsRead), Annotations: heldKeys(had.Annotations, annotationsRead),
+	}
+	hub.Spec.Selector = nil
+	if hub.Spec.Scheduling != nil {
+		hub.Spec.Scheduling = &batchv1.JobSchedulingConfiguration{}
+	}
+	removeTemplate(hub)
+}
+
+// LightenMirror is Lighten for a mirror, which keeps the labels and annotations that its record
+// names. A light mirror can be passed to all functions.
+func LightenMirror(job *batchv1.Job) {
 	last, _ := readRecord(job)
-	job.Labels = heldKeys(job.Labels, last.Labels)
-	job.Annotations = heldKeys(job.Annotations, last.Annotations)
+	job.Labels = heldMarks(job.Labels, last.Labels)
+	job.Annotations = heldMarks(job.Annotations, last.Annotations)
+	removeTemplate(job)
+}
+
+func removeTemplate(job *batchv1.Job) {
 	job.Spec.Template = corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 		TerminationGracePeriodSeconds: job.Spec.Template.Spec.TerminationGracePeriodSeconds,
 	}}
@@ -61,28 +92,34 @@ func Light(job *batchv1.Job) bool {
 // SlimMirror is Slim for the mirrors in a worker. A mirror with a large Pod template becomes light,
 // too, and what the worker added to the labels and annotations is removed.
 func SlimMirror(job *batchv1.Job) {
-	Slim(job)
-	if size := job.Spec.Template.Size(); size > maxHeldTemplate ||
+	job.ManagedFields = nil
+	if size := job.Spec.Template.Size(); Finished(job) || size > maxHeldTemplate ||
 		size > alwaysHeldTemplate && decoded.Size(&job.Spec.Template) > maxDecodedTemplate {
-		Lighten(job)
+		LightenMirror(job)
 	}
 	last, known := readRecord(job)
 	if known {
-		job.Labels = heldKeys(job.Labels, last.Labels)
-		job.Annotations = heldKeys(job.Annotations, last.Annotations)
+		job.Labels = heldMarks(job.Labels, last.Labels)
+		job.Annotations = heldMarks(job.Annotations, last.Annotations)
 	}
 	job.OwnerReferences = nil
 }
 
-// heldKeys are the labels or annotations that are Jobferry's or Kueue's, and those of the record.
-func heldKeys(all map[string]string, recorded []string) map[string]string {
-	held := map[string]string{}
+// heldMarks are the labels or annotations that are Jobferry's or Kueue's, and those of the record.
+func heldMarks(all map[string]string, recorded []string) map[string]string {
+	held := heldKeys(all, recorded)
 	for key, value := range all {
 		if strings.HasPrefix(key, v1alpha1.KeyPrefix) || strings.HasPrefix(key, kueuePrefix) {
 			held[key] = value
 		}
 	}
-	for _, key := range recorded {
+	return held
+}
+
+// heldKeys are the labels or annotations of some keys.
+func heldKeys(all map[string]string, keys []string) map[string]string {
+	held := map[string]string{}
+	for _, key := range keys {
 		if value, ok := all[key]; ok {
 			held[key] = value
 		}

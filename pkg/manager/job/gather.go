@@ -55,6 +55,9 @@ func (g *gatherer) gather(ctx context.Context, hub *allowance, k known, now time
 	s := &dispatch.Snapshot{Now: now, Origin: g.origin, HubKeys: g.hubKeys, Key: key, Timing: g.timing, WritesInFlight: g.inFlight()}
 	k.seen = map[string]*batchv1.Job{}
 	s.Job = k.hub.latest(g.cachedJob(ctx, key), now)
+	if err := hub.complete(ctx, s); err != nil {
+		return s, nil, err
+	}
 	var assigned, from string
 	var whole *mirror.Whole
 	if s.Job != nil {

@@ -166,19 +166,39 @@ func (a *allowance) refresh(ctx context.Context, s *dispatch.Snapshot, seen *see
 	default:
 		return nil, nil
 	}
-	switch {
-	case apierrors.IsNotFound(err), err == nil && job.UID != s.Job.UID, err == nil && isKnown && !seen.of(job):
-		return nil, errStale
-	case err != nil:
+	if err == nil && isKnown && !seen.of(job) {
+		err = errStale
+	}
+	if err := takeOver(s, job, err); err != nil {
 		return nil, err
 	}
 	if whole != nil {
 		*seen = seenSpec{job.Generation, whole.Recent}
 	}
+	return whole, nil
+}
+
+// complete reads the Job of a snapshot again, if the cache has a stub of it.
+func (a *allowance) complete(ctx context.Context, s *dispatch.Snapshot) error {
+	if s.Job == nil || !packed.IsStub(s.Job) {
+		return nil
+	}
+	job, err := a.read(ctx, s.Job.UID)
+	return takeOver(s, job, err)
+}
+
+// takeOver puts the answer to a read of its Job into a snapshot.
+func takeOver(s *dispatch.Snapshot, job *batchv1.Job, err error) error {
+	switch {
+	case apierrors.IsNotFound(err), err == nil && job.UID != s.Job.UID:
+		return errStale
+	case err != nil:
+		return err
+	}
 	job.ManagedFields = nil
 	job.SetGroupVersionKind(batchv1.SchemeGroupVersion.WithKind("Job"))
 	s.Job = job
-	return whole, nil
+	return nil
 }
 
 // needsTemplate reports whether a Job has or gets a mirror. One that has ended or is being deleted

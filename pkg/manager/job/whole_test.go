@@ -31,22 +31,44 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// TestStoriesOfLightJobs: a Job and its mirrors that are held without their Pod templates take the
-// same way as others.
+// TestStoriesOfLightJobs: a Job and its mirrors that are held without their Pod templates, or as a
+// stub, take the same way as others.
 func TestStoriesOfLightJobs(t *testing.T) {
-	for _, s := range stories {
-		t.Run(s.name, func(t *testing.T) {
-			w := newWorld(t)
-			w.lightJobs = true
-			s.play(w)
-			want, err := os.ReadFile(filepath.Join("testdata", s.name+".log"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), strings.Join(w.log, "\n")+"\n"); diff != "" {
-				t.Errorf("a light Job takes another way (-want +got):\n%s", diff)
-			}
-		})
+	for held, lightly := range map[string]func(*batchv1.Job){"light": mirror.Lighten, "stub": packed.MakeStub} {
+		for _, s := range stories {
+			t.Run(held+"/"+s.name, func(t *testing.T) {
+				w := newWorld(t)
+				w.lightly = lightly
+				s.play(w)
+				want, err := os.ReadFile(filepath.Join("testdata", s.name+".log"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(string(want), strings.Join(w.log, "\n")+"\n"); diff != "" {
+					t.Errorf("it takes another way (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// TestAStubLosesNothing: what isn't held of a Job is still there after the manager has replaced its
+// lists.
+func TestAStubLosesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.lightly = packed.MakeStub
+	theirs := []string{"example.com/a", "example.com/b"}
+	job := aJob("train")
+	job.Finalizers = slices.Clone(theirs)
+	w.submits(job)
+	w.step(10 * time.Second)
+	if got := w.hub.jobs[jobKey].Finalizers; !slices.Equal(got, append(slices.Clone(theirs), v1alpha1.FinalizerMirror)) {
+		t.Errorf("placed: the finalizers are %q", got)
+	}
+	w.deletes(metav1.DeletePropagationBackground)
+	w.step(time.Minute)
+	if left := w.hub.jobs[jobKey]; left == nil || !slices.Equal(left.Finalizers, theirs) {
+		t.Errorf("deleted: left is %v", left)
 	}
 }
 
@@ -333,7 +355,7 @@ func TestLargeJobsReadWholeTakeLittleMemory(t *testing.T) {
 // less and less often.
 func TestALightJobThatCannotBeReadWaits(t *testing.T) {
 	w := newWorld(t)
-	w.lightJobs = true
+	w.lightly = mirror.Lighten
 	w.submits(aJob("train"))
 	tries := 0
 	w.refuses = func(sent write) error {

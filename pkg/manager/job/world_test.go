@@ -21,7 +21,6 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/manager/carry/copier"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
-	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/intervals"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
 )
@@ -36,10 +35,10 @@ type world struct {
 	clock *stepClock
 	hub   *apiServer
 	seen  jobs // the manager's cache of the hub's Jobs
-	// lightJobs: the caches hold no Pod templates.
-	lightJobs bool
-	workers   map[string]*fakeWorker
-	kueue     fakeQueues
+	// lightly has the caches hold no Pod templates, and of hub Jobs what it leaves.
+	lightly func(*batchv1.Job)
+	workers map[string]*fakeWorker
+	kueue   fakeQueues
 	// namespace has the labels of the Jobs' namespace, hub and cache alike.
 	namespace map[string]string
 	classes   priorityClasses
@@ -132,11 +131,20 @@ func (c hubCache) Get(ctx context.Context, key client.ObjectKey, into client.Obj
 		return nil
 	}
 	err := c.w.seen.Get(ctx, key, into, o...)
-	if job, ok := into.(*batchv1.Job); ok && err == nil && c.w.lightJobs {
-		*job = *job.DeepCopy()
-		mirror.Lighten(job)
+	if job, ok := into.(*batchv1.Job); ok && err == nil {
+		*job = *c.w.held(job)
 	}
 	return err
+}
+
+// held is a hub Job as the cache holds it.
+func (w *world) held(job *batchv1.Job) *batchv1.Job {
+	if w.lightly == nil || job == nil {
+		return job
+	}
+	job = job.DeepCopy()
+	w.lightly(job)
+	return job
 }
 
 func (c hubCache) List(ctx context.Context, into client.ObjectList, o ...client.ListOption) error {
@@ -157,6 +165,7 @@ func (w *world) deliver() (changed bool) {
 	events := w.triggers.jobEvents()
 	differences(w.hub.jobs, w.seen, func(before, after *batchv1.Job) {
 		changed = true
+		before, after = w.held(before), w.held(after)
 		switch {
 		case after == nil:
 			events.Delete(w.Context(), event.TypedDeleteEvent[*batchv1.Job]{Object: before}, nil)

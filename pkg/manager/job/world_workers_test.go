@@ -110,9 +110,9 @@ func (v *fakeWorker) Mirrors() []packed.Facts {
 
 func (v *fakeWorker) Mirror(key types.NamespacedName) (*batchv1.Job, bool) {
 	m, ok := v.seen[key]
-	if ok && v.world.lightJobs {
+	if ok && v.world.lightly != nil {
 		m = m.DeepCopy()
-		mirror.Lighten(m)
+		mirror.LightenMirror(m)
 	}
 	return m, ok
 }

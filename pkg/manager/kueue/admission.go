@@ -12,10 +12,8 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/mirror"
 )
-
-// annotationMinParallelism lets Kueue admit a Job with less parallelism than it asks for.
-const annotationMinParallelism = "kueue.x-k8s.io/job-min-parallelism"
 
 // admissionOf is what a Workload says about its Job, given Jobferry's checks of it. It doesn't
 // change what flavor returns; nil: there is none of that name.
@@ -44,7 +42,7 @@ func admissionOf(job *batchv1.Job, w *kueue.Workload, checks []check, flavor fun
 			}
 		}
 	}
-	if _, partial := job.Annotations[annotationMinParallelism]; partial {
+	if _, partial := job.Annotations[mirror.AnnotationKueueMinParallelism]; partial {
 		admission.Parallelism = pods.Count
 	}
 	return admission

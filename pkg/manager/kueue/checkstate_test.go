@@ -13,6 +13,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -187,7 +188,7 @@ func TestAdmissionOf(t *testing.T) {
 	if admission.Parallelism != nil {
 		t.Error("parallelism changes, though the Job doesn't allow it")
 	}
-	job.Annotations = map[string]string{annotationMinParallelism: "1"}
+	job.Annotations = map[string]string{mirror.AnnotationKueueMinParallelism: "1"}
 	if admission := admissionOf(job, w, checks, flavor); ptr.Deref(admission.Parallelism, 0) != 2 {
 		t.Errorf("parallelism of a Job that was admitted in part: %v", admission.Parallelism)
 	}

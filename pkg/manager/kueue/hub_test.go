@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // hub is what a lifecycle sees of a hub, and what it does there. A test holds its lock but while it
@@ -89,7 +91,7 @@ func (h *hub) write(_, line string) {
 
 // synced reports whether a Job without a queue, and one with a queue, may be placed.
 func (h *hub) synced() (without, with bool) {
-	queued := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{labelQueue: "queue"}}}
+	queued := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{mirror.LabelKueueQueue: "queue"}}}
 	return h.queues.Synced(&batchv1.Job{}), h.queues.Synced(queued)
 }
 

@@ -10,6 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // JobController is the controller of hub Jobs, as Kueue's integration uses it.
@@ -49,14 +50,11 @@ type Queues struct {
 // New returns Queues that aren't set up yet.
 func New(options Options) *Queues { return &Queues{options: options} }
 
-// labelQueue names a Job's LocalQueue.
-const labelQueue = "kueue.x-k8s.io/queue-name"
-
 // Synced reports whether Admission can be relied on for a Job. A Job that isn't synced must not be
 // placed: it could go to a worker that its queue doesn't allow. While Kueue's objects can't be
 // read, only Jobs that name a queue aren't synced.
 func (q *Queues) Synced(job *batchv1.Job) bool {
-	return q.options.Disabled || q.known.Load() || q.failed.Load() && job.Labels[labelQueue] == ""
+	return q.options.Disabled || q.known.Load() || q.failed.Load() && job.Labels[mirror.LabelKueueQueue] == ""
 }
 
 // Admission is what Kueue decides about a Job, from caches.

@@ -2,7 +2,6 @@ package packed
 
 import (
 	"errors"
-	"math"
 	"reflect"
 	"sync"
 
@@ -17,14 +16,16 @@ import (
 )
 
 // HubJobs limits what the cache of the hub holds of Jobs. A light Job, which has no Pod template,
-// is held of those that are suspended or have ended, and of those for which the memory of their
-// namespace doesn't suffice. The controller reads it again when it needs the template.
+// is held of those that are suspended or have ended, of those for which the memory of their
+// namespace doesn't suffice, and of those that take much when they're unpacked. The controller reads
+// it again when it needs the template. A light Job that is large nevertheless, or for which the
+// memory doesn't suffice either, is held as a stub.
 //
 // Its Transform is that of the cache, and it handles the cache's events. One serves one manager.
 type HubJobs struct {
-	// PerNamespace is how much is held of the unfinished Jobs of one namespace that aren't light, as
-	// they are packed. One that is large counts as it is when it's unpacked: a few bytes of it become
-	// any number.
+	// PerNamespace is how much is held of the Jobs of one namespace, as they are packed, but for those
+	// that are light and small. One that is large counts as it is when it's unpacked: a few bytes of it
+	// become any number.
 	PerNamespace resource.QuantityValue
 
 	mu         sync.Mutex
@@ -36,9 +37,17 @@ type HubJobs struct {
 
 // Many Jobs may be unpacked at once that have largeJob bytes of protobuf at most, and that take
 // largeUnpacked bytes at most then.
+//
+// Each event of a Job is unpacked by handlers that all tenants share. So a Job isn't held whole that
+// takes more than maxUnpacked then, which is more than a Job of few long texts does.
+//
+// A light Job counts, unless it has usualLight bytes of protobuf at most: that is about as much as
+// the manager remembers of each Job besides. One of more than largeJob bytes is held as a stub.
 const (
 	largeJob      = 64 << 10
 	largeUnpacked = 256 << 10
+	maxUnpacked   = 2 << 20
+	usualLight    = 2 << 10
 )
 
 var _ toolscache.ResourceEventHandler = &HubJobs{}
@@ -84,21 +93,34 @@ func (h *HubJobs) Transform(object any) (any, error) {
 			return whole, err
 		}
 	}
-	h.release(j)
-	mirror.Lighten(j)
+	h.lighten(j)
 	return j, nil
 }
 
-// whole packs a Job with its template; nil: the memory of its namespace doesn't suffice.
+// lighten makes a Job light, or a stub.
+func (h *HubJobs) lighten(j *batchv1.Job) {
+	mirror.Lighten(j)
+	size := int64(j.Size())
+	if size > usualLight && size <= largeJob && h.hold(j, size) {
+		return
+	}
+	h.release(j)
+	if size > usualLight {
+		MakeStub(j)
+	}
+}
+
+// whole packs a Job with its template; nil: it's too much to unpack, or the memory of its namespace
+// doesn't suffice.
 func (h *HubJobs) whole(j *batchv1.Job) (*Job, error) {
 	proto, err := marshal(j)
 	if err != nil {
 		return nil, err
 	}
-	unpacked, _ := decoded.Message(jobType, proto, math.MaxInt64)
+	unpacked, _ := decoded.Message(jobType, proto, maxUnpacked)
 	isLarge := len(proto) > largeJob || unpacked > largeUnpacked
 	// A third of the estimate is for what slices leave behind while they grow.
-	if isLarge && !h.hold(j, max(int64(len(proto)), unpacked/3*2)) {
+	if unpacked > maxUnpacked || isLarge && !h.hold(j, max(int64(len(proto)), unpacked/3*2)) {
 		return nil, nil //nolint:nilnil // it isn't held
 	}
 	whole, err := packedFrom(j, proto)

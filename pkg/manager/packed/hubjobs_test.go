@@ -1,7 +1,11 @@
 package packed
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -53,21 +57,86 @@ func heapBytes() int64 {
 	return int64(m.HeapAlloc) //nolint:gosec // no heap has 2^63 bytes
 }
 
+// noise is a text of some size that can't be compressed.
+func noise(i, bytes int) string {
+	data := make([]byte, bytes*3/4)
+	random := rand.NewChaCha8([32]byte{byte(i), byte(i >> 8)})
+	_, _ = random.Read(data)
+	return base64.RawURLEncoding.EncodeToString(data)
+}
+
+// many returns what a function makes of each of some numbers.
+func many[T any](n int, of func(int) T) (all []T) {
+	for i := range n {
+		all = append(all, of(i))
+	}
+	return all
+}
+
 // TestOneTenantsJobsTakeLittleMemory has a tenant make 700 Jobs of 1.4 MB, or many more small ones.
 func TestOneTenantsJobsTakeLittleMemory(t *testing.T) {
-	ended := func(j *batchv1.Job) {
+	type change = func(i int, j *batchv1.Job)
+	suspended := func(_ int, j *batchv1.Job) { j.Spec.Suspend = ptr.To(true) }
+	ended := func(_ int, j *batchv1.Job) {
 		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
 	}
+	labels := func(i int, j *batchv1.Job) {
+		text := noise(i, 9000*40)
+		for k := range 9000 {
+			j.Labels["kueue.x-k8s.io/"+text[k*40:k*40+20]] = text[k*40+20 : k*40+40]
+		}
+	}
+	recorded := func(i int, j *batchv1.Job) { // as on a mirror
+		for k, key := range many(4000, func(k int) string { return fmt.Sprintf("l%d", k) }) {
+			j.Labels[key] = noise(i+k, 60)
+		}
+		keys, _ := json.Marshal(slices.Sorted(maps.Keys(j.Labels)))
+		j.Annotations[v1alpha1.AnnotationProjected] = `{"scheduling":"s","resources":"r","labels":` + string(keys) + "}"
+	}
+	finalizers := func(i int, j *batchv1.Job) {
+		text := noise(i, 19_000*40)
+		j.Finalizers = many(19_000, func(k int) string { return "example.com/" + text[k*40:k*40+40] })
+	}
+	owners := func(i int, j *batchv1.Job) {
+		text := noise(i, 7000*100)
+		j.OwnerReferences = many(7000, func(k int) metav1.OwnerReference {
+			return metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: text[k*100 : k*100+100], UID: "u"}
+		})
+	}
+	annotation := func(key string, bytes int) change {
+		return func(i int, j *batchv1.Job) { j.Annotations[key] = noise(i, bytes) }
+	}
+	selector := func(i int, j *batchv1.Job) {
+		j.Spec.ManualSelector = ptr.To(true)
+		j.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: metav1.LabelSelectorOpIn,
+			Values: many(2000, func(k int) string { return noise(i+k, 60) })}}}
+	}
+	completed := func(i int, j *batchv1.Job) { j.Status.CompletedIndexes = noise(i, 240_000) }
 	for name, row := range map[string]struct {
 		jobs, bytes int
-		change      func(*batchv1.Job)
+		changes     []change
 		most        int64
 	}{
-		"suspended":       {700, 1_400_000, func(j *batchv1.Job) { j.Spec.Suspend = ptr.To(true) }, 4 << 20},
-		"ended":           {700, 1_400_000, ended, 4 << 20},
-		"running":         {700, 1_400_000, func(*batchv1.Job) {}, 40 << 20},
-		"running, medium": {7000, 140_000, func(*batchv1.Job) {}, 60 << 20},
-		"not ours":        {700, 1_400_000, func(j *batchv1.Job) { j.Spec.ManagedBy = nil }, 4 << 20},
+		"suspended":       {700, 1_400_000, []change{suspended}, 4 << 20},
+		"ended":           {700, 1_400_000, []change{ended}, 4 << 20},
+		"running":         {700, 1_400_000, nil, 40 << 20},
+		"running, medium": {7000, 140_000, nil, 60 << 20},
+		"not ours":        {700, 1_400_000, []change{func(_ int, j *batchv1.Job) { j.Spec.ManagedBy = nil }}, 4 << 20},
+
+		"suspended, many labels of Kueue's": {60, 1000, []change{suspended, labels}, 1 << 20},
+		"suspended, with a record":          {60, 1000, []change{suspended, recorded}, 1 << 20},
+		"suspended, many finalizers":        {60, 1000, []change{suspended, finalizers}, 1 << 20},
+		"suspended, many owners":            {60, 1000, []change{suspended, owners}, 1 << 20},
+		"suspended, large selector":         {60, 1000, []change{suspended, annotation(v1alpha1.AnnotationClusterSelector, 240_000)}, 1 << 20},
+		"suspended, large preference":       {60, 1000, []change{suspended, annotation(v1alpha1.AnnotationClusterPreference, 240_000)}, 1 << 20},
+		"suspended, large placement":        {60, 1000, []change{suspended, annotation(v1alpha1.AnnotationCluster, 240_000)}, 1 << 20},
+		"suspended, large shards":           {60, 1000, []change{suspended, annotation(v1alpha1.AnnotationShards, 240_000)}, 1 << 20},
+		"suspended, medium selector":        {1000, 1000, []change{suspended, annotation(v1alpha1.AnnotationClusterSelector, 60_000)}, 40 << 20},
+		"suspended, small selector":         {20_000, 1000, []change{suspended, annotation(v1alpha1.AnnotationClusterSelector, 4000)}, 44 << 20},
+		"suspended, selects Pods":           {60, 1000, []change{suspended, selector}, 1 << 20},
+		"ended, many finalizers":            {60, 1000, []change{ended, finalizers}, 1 << 20},
+		"ended, many indexes":               {60, 1000, []change{ended, completed}, 1 << 20},
+		"running, many finalizers":          {300, 1000, []change{finalizers}, 40 << 20},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := NewHubJobs()
@@ -75,8 +144,10 @@ func TestOneTenantsJobsTakeLittleMemory(t *testing.T) {
 			before := heapBytes()
 			for i := range row.jobs {
 				j := hubJob("tenant", i, row.bytes)
-				row.change(j)
-				object, err := h.Transform(j)
+				for _, change := range row.changes {
+					change(i, j)
+				}
+				object, err := after(h.Transform)(j)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -126,6 +197,68 @@ func TestJobsOfTinyElementsCountAsTheyAreUnpacked(t *testing.T) {
 	runtime.KeepAlive(held)
 }
 
+// countingHandler counts the events that it gets.
+type countingHandler struct{ events int }
+
+func (c *countingHandler) OnAdd(any, bool)   { c.events++ }
+func (c *countingHandler) OnUpdate(_, _ any) { c.events++ }
+func (c *countingHandler) OnDelete(any)      { c.events++ }
+
+// TestEventsOfLargeJobsAreCheap: a tenant edits one again and again, and all tenants share the
+// handlers.
+func TestEventsOfLargeJobsAreCheap(t *testing.T) {
+	tolerations := hubJob("tenant", 0, 10)
+	tolerations.Spec.Template.Spec.Tolerations = make([]corev1.Toleration, 130_000)
+	for name, row := range map[string]struct {
+		job  *batchv1.Job
+		most int64
+	}{
+		"one text":     {hubJob("tenant", 0, 1_400_000), 12 << 20},
+		"tiny terms":   {tinyJob("tenant", 0, 100_000), 64 << 10},
+		"tolerations":  {tolerations, 64 << 10},
+		"medium terms": {tinyJob("tenant", 0, 3000), 8 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := NewHubJobs()
+			state := func(version string) any {
+				j := row.job.DeepCopy()
+				j.ResourceVersion = version
+				object, err := after(h.Transform)(j)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return object
+			}
+			before, now := state("1"), state("2")
+			var counted countingHandler
+			allocated := allocatedBytes()
+			Handler(&counted).OnUpdate(before, now)
+			allocated = allocatedBytes() - allocated
+			t.Logf("%d bytes of protobuf: the event takes %d KiB", row.job.Size(), allocated>>10)
+			if allocated > row.most || counted.events != 1 {
+				t.Errorf("%d events, which take %d bytes, want %d", counted.events, allocated, row.most)
+			}
+		})
+	}
+}
+
+func allocatedBytes() int64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.TotalAlloc) //nolint:gosec // not in the life of a test
+}
+
+// BenchmarkTransform is of a Job of a tenant that decodes to much.
+func BenchmarkTransform(b *testing.B) {
+	h, job := NewHubJobs(), hubJob("tenant", 0, 10)
+	job.Spec.Template.Spec.Tolerations = make([]corev1.Toleration, 130_000)
+	for b.Loop() {
+		if _, err := h.Transform(job.DeepCopy()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // TestHowManyJobsAreHeldWhole has a tenant make Jobs that are nothing when they're
 func TestHowManyJobsAreHeldWhole(t *testing.T) {
 	for name, row := range map[string]struct{ bytes, jobs, whole int }{
@@ -168,6 +301,17 @@ func TestHubJobsAreCounted(t *testing.T) {
 	isLight("the first is suspended", suspended, true)
 	isLight("the third again", job(3), false)
 	isLight("the first is resumed", job(1), true)
+	selective := func(bytes int) *batchv1.Job {
+		j := hubJob("n", 4, 1000)
+		j.Spec.Suspend, j.Annotations[v1alpha1.AnnotationClusterSelector] = ptr.To(true), noise(4, bytes)
+		return j
+	}
+	for bytes, want := range map[int]bool{1000: false, 20_000: false, 60_000: true} {
+		if j := hold(t, h, selective(bytes)); IsStub(j) != want || !mirror.Light(j) {
+			t.Errorf("a selector of %d bytes: a stub: %t", bytes, IsStub(j))
+		}
+	}
+	h.OnDelete(selective(1000))
 	h.OnDelete(job(2))
 	isLight("the second is gone", job(1), false)
 	h.OnDelete(toolscache.DeletedFinalStateUnknown{Obj: job(1)})

@@ -101,7 +101,7 @@ func mirrorIntake(most func() int) *intake {
 		slim:    slimMirror,
 		lighten: func(o object) {
 			if job, ok := o.(*batchv1.Job); ok {
-				mirror.Lighten(job)
+				mirror.LightenMirror(job)
 			}
 		},
 		limit: limit,
