@@ -9,8 +9,8 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
 )
 
-// Backup stops the control plane, copies etcd's data, and starts the control plane again. Meanwhile,
-// no other method of the cluster is to be called.
+// Backup stops the control plane, copies etcd's data, and starts the control plane again.
+// Meanwhile, no other method of the cluster is to be called.
 func (c *Cluster) Backup(ctx context.Context, to string) error {
 	return c.whileOff(ctx, func(data string) error { return os.CopyFS(to, os.DirFS(data)) })
 }

@@ -46,9 +46,10 @@ func NeedsSeed(hub *batchv1.Job) bool {
 
 // SeedDue returns the seed that a mirror needs now: the mirror is suspended, has less progress than
 // the hub, and either hasn't run or has stopped. Until the seed is written, Drift keeps the mirror
-// suspended, and Reflect waits for one that hasn't run. It's not due while the mirror's completions differ from the hub's, because the worker
-// would reject indexes beyond its own. Nor is it before the worker's Job controller has seen a
-// mirror with spec.scheduling: the built-in makes the PodGroup only for a Job without progress.
+// suspended, and Reflect waits for one that hasn't run. It's not due while the mirror's completions
+// differ from the hub's, because the worker would reject indexes beyond its own. Nor is it before
+// the worker's Job controller has seen a mirror with spec.scheduling: the built-in makes the
+// PodGroup only for a Job without progress.
 func SeedDue(hub, mirror *batchv1.Job) (batchv1.JobStatus, bool) {
 	seed, awaits := awaitedSeed(hub, mirror)
 	if lost, forgot := forgotten(hub, mirror); forgot && Stopped(mirror) {

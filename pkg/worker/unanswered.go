@@ -20,8 +20,8 @@ import (
 )
 
 // podsPerPage and pageBytes bound the answers of the API server: by how many Pods there are, and by
-// the size of the template that they are made from, in bytes of protobuf. What is decoded takes up to
-// fifty times as much.
+// the size of the template that they are made from, in bytes of protobuf. What is decoded takes up
+// to fifty times as much.
 const (
 	podsPerPage = 500
 	pageBytes   = 1 << 20

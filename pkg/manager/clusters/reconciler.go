@@ -34,7 +34,8 @@ type reconciler struct {
 	client   client.Client
 	live     client.Reader
 	recorder events.EventRecorder
-	// writes and renewals are by the worker's name. Only Reconcile uses them, one call after the other.
+	// writes and renewals are by the worker's name. Only Reconcile uses them, one call after the
+	// other.
 	writes   map[string]ownWrite
 	renewals map[string]time.Time
 }

@@ -190,7 +190,8 @@ func mirrorNamed(name string) *batchv1.Job {
 	}}
 }
 
-// A watch that goes on after a restore shows nothing until the cluster's resourceVersion has caught up.
+// A watch that goes on after a restore shows nothing until the cluster's resourceVersion has caught
+// up.
 func TestRestoredWorkerIsReadAnew(t *testing.T) {
 	w := newWorld(t)
 	c := w.server.Add("c", "uid", "t")

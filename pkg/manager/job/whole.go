@@ -23,7 +23,8 @@ import (
 // answer to a write. A Job of 1.4 MB can take a hundred times as much while it's read. So the Jobs
 // that are read at once take wholeBytes at most, and those of one namespace wholeOfNamespace. A
 // larger Job is read while no other is. A Job for which there is no place comes again, so that it
-// holds up no other. Small Jobs need no place: no more of them are read than are reconciled at once.
+// holds up no other. Small Jobs need no place: no more of them are read than are reconciled at
+// once.
 type wholeJobs struct {
 	client client.Client
 	live   client.Reader

@@ -261,7 +261,7 @@ func TestTheWeightOfAJobIsEnough(t *testing.T) {
 	for i := range 50_000 {
 		fmt.Fprintf(&fields, `,"k:{\"n\":\"%d\"}":{".":{}}`, i)
 	}
-	managed.ManagedFields = []metav1.ManagedFieldsEntry{{FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte("{" + fields.String()[1:] + "}")}}}
+	managed.ManagedFields = []metav1.ManagedFieldsEntry{{FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1("{" + fields.String()[1:] + "}")}}
 	for name, job := range map[string]*batchv1.Job{"tiny elements": tinyJob(50_000), "one text": long, "variables": env, "managed fields": managed} {
 		data := inJSON(t, job)
 		weight, before := packed.WeightOf(job), heap().HeapAlloc

@@ -17,15 +17,15 @@ import (
 
 // HubJobs limits what the cache of the hub holds of Jobs. A light Job, which has no Pod template,
 // is held of those that are suspended or have ended, of those for which the memory of their
-// namespace doesn't suffice, and of those that take much when they're unpacked. The controller reads
-// it again when it needs the template. A light Job that is large nevertheless, or for which the
-// memory doesn't suffice either, is held as a stub.
+// namespace doesn't suffice, and of those that take much when they're unpacked. The controller
+// reads it again when it needs the template. A light Job that is large nevertheless, or for which
+// the memory doesn't suffice either, is held as a stub.
 //
 // Its Transform is that of the cache, and it handles the cache's events. One serves one manager.
 type HubJobs struct {
-	// PerNamespace is how much is held of the Jobs of one namespace, as they are packed, but for those
-	// that are light and small. One that is large counts as it is when it's unpacked: a few bytes of it
-	// become any number.
+	// PerNamespace is how much is held of the Jobs of one namespace, as they are packed, but for
+	// those that are light and small. One that is large counts as it is when it's unpacked: a few
+	// bytes of it become any number.
 	PerNamespace resource.QuantityValue
 
 	mu         sync.Mutex
@@ -38,8 +38,8 @@ type HubJobs struct {
 // Many Jobs may be unpacked at once that have largeJob bytes of protobuf at most, and that take
 // largeUnpacked bytes at most then.
 //
-// Each event of a Job is unpacked by handlers that all tenants share. So a Job isn't held whole that
-// takes more than maxUnpacked then, which is more than a Job of few long texts does.
+// Each event of a Job is unpacked by handlers that all tenants share. So a Job isn't held whole
+// that takes more than maxUnpacked then, which is more than a Job of few long texts does.
 //
 // A light Job counts, unless it has usualLight bytes of protobuf at most: that is about as much as
 // the manager remembers of each Job besides. One of more than largeJob bytes is held as a stub.

@@ -100,8 +100,8 @@ func (e *estimate) field(in, of reflect.Type, content []byte) {
 	}
 }
 
-// allocated is what bytes take that are copied: the allocator rounds them up, by an eighth or a page
-// at most.
+// allocated is what bytes take that are copied: the allocator rounds them up, by an eighth or a
+// page at most.
 func allocated(content []byte) int64 {
 	size := int64(len(content))
 	return size + min(size/8, 8<<10)

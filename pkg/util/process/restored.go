@@ -16,9 +16,9 @@ import (
 // restoredEvery is how often the cluster's state is compared with what it was before.
 const restoredEvery = 10 * time.Second
 
-// restored ends the process when the cluster's etcd is put back to an earlier state. Its caches show
-// a later state then, and their watches go on as if nothing had happened. The next process begins
-// with lists. It's a manager.Runnable, also of a standby.
+// restored ends the process when the cluster's etcd is put back to an earlier state. Its caches
+// show a later state then, and their watches go on as if nothing had happened. The next process
+// begins with lists. It's a manager.Runnable, also of a standby.
 type restored struct {
 	live  client.Reader
 	clock clock.WithTicker

@@ -74,7 +74,8 @@ func (f *fault) waits(ctx context.Context) bool {
 }
 
 // Answer has the cluster answer requests of one kind, such as "get kube-system", "watch jobs" or
-// "get revision", the list that tells a probe the resourceVersion, with whatever a handler writes; nil: as before.
+// "get revision", the list that tells a probe the resourceVersion, with whatever a handler writes;
+// nil: as before.
 func (c *Cluster) Answer(kind string, with http.HandlerFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -24,7 +24,8 @@ func PodRequests(pod *corev1.Pod) Resources {
 const MaxOthers = 100
 
 // requestsOf is what a Pod requests, without the amounts of zero that no node needs to have for it.
-// Of more extended resources than MaxOthers, those are left out that come last in the order of names.
+// Of more extended resources than MaxOthers, those are left out that come last in the order of
+// names.
 func requestsOf(pod *corev1.Pod, options resource.PodResourcesOptions) corev1.ResourceList {
 	return bounded(resource.PodRequests(pod, options), MaxOthers, isPositive)
 }

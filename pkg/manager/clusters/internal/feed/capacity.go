@@ -122,8 +122,8 @@ func podIntake() *intake {
 		maxPods, maxPodBytes, "it has more than %d unfinished Pods, or %d MiB of them")
 }
 
-// heldBytes is about what a node or a Pod takes. Of one that is made of many small messages, such as
-// taints without a key, it's a good part of what they become.
+// heldBytes is about what a node or a Pod takes. Of one that is made of many small messages, such
+// as taints without a key, it's a good part of what they become.
 func heldBytes(o object) int64 {
 	return max(structBytes+int64(o.Size()), decoded.Size(o)/6)
 }

@@ -168,8 +168,8 @@ func (l *Link) connect(ctx context.Context) Observation {
 }
 
 // outdated is the observation of a cluster of which all that is known is of a later state than its
-// own. A watch would go on as if nothing had happened, and show no change until the cluster has caught
-// up. So the Link stays shut: another one begins with a list.
+// own. A watch would go on as if nothing had happened, and show no change until the cluster has
+// caught up. So the Link stays shut: another one begins with a list.
 func (l *Link) outdated(at time.Time) Observation {
 	return Observation{State: Refused, Reason: v1alpha1.ReasonRestored, Message: l.restored, At: at, Answered: true}
 }
