@@ -29,8 +29,8 @@ var (
 )
 
 // MakeStub makes a hub Job light, and removes all that isn't read as soon as the cache is sent it:
-// the Job keeps its placement, its state and its numbers. Whoever decides about a stub, or writes to
-// it, reads it from the hub before.
+// the Job keeps its placement, its state and its numbers. Whoever decides about a stub, or writes
+// to it, reads it from the hub before.
 func MakeStub(job *batchv1.Job) {
 	mirror.Lighten(job)
 	annotations := map[string]string{annotationStub: ""}
