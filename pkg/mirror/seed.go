@@ -97,16 +97,18 @@ func forgotten(hub, mirror *batchv1.Job) (batchv1.JobStatus, bool) {
 	if !ok || seeded(&has, &known) {
 		return batchv1.JobStatus{}, false
 	}
+	hubs := known
 	known.Succeeded, known.Failed = max(known.Succeeded, has.Succeeded), max(known.Failed, has.Failed)
 	if indexed(hub) {
-		hubs, its := readIndexes(&known, intervals.NoLimit), readIndexes(&has, intervals.NoLimit)
-		completed := hubs.completed.Union(its.completed)
+		of, its := readIndexes(&known, intervals.NoLimit), readIndexes(&has, intervals.NoLimit)
+		completed := of.completed.Union(its.completed)
 		known.CompletedIndexes, known.Succeeded = completed.String(), int32(completed.Len())
 		if known.FailedIndexes != nil || has.FailedIndexes != nil {
-			known.FailedIndexes = ptr.To(hubs.failed.Union(its.failed).Minus(completed).String())
+			known.FailedIndexes = ptr.To(of.failed.Union(its.failed).Minus(completed).String())
 		}
 	}
-	return known, true
+	// An index that had failed may have completed since: that can't be taken back.
+	return known, seeded(&known, &hubs)
 }
 
 // seeded reports whether a mirror's status has the progress of the seed, or more.

@@ -74,3 +74,21 @@ func TestSeed(t *testing.T) {
 		})
 	}
 }
+
+// A mirror that was put back to an earlier state gets what both know. What can't be brought together
+// is left to the rules.
+func TestForgot(t *testing.T) {
+	stopped := func(j *mirrortest.Job) *batchv1.Job { return j.Suspend(true).True(isSuspend, "", noon).Obj() }
+	hub := job().Indexed(4).CompletedIndexes("0-2").Obj()
+	m := stopped(job().Indexed(4).CompletedIndexes("0,3"))
+	if seed, due := SeedDue(hub, m); !due || seed.CompletedIndexes != "0-3" || seed.Succeeded != 4 {
+		t.Errorf("due: %v, seed: %+v", due, seed)
+	}
+	if m := stopped(job().Indexed(4).CompletedIndexes("0-3").Counted(4, 0)); Forgot(hub, m) {
+		t.Error("it knows more, and has forgotten something")
+	}
+	failed := job().Indexed(4).CompletedIndexes("0").FailedIndexes("3").Obj()
+	if m := stopped(job().Indexed(4).CompletedIndexes("0,3").Counted(2, 0)); Forgot(failed, m) {
+		t.Error("an index that had failed has completed: that can't be brought together")
+	}
+}

@@ -32,7 +32,7 @@ type reconciler struct {
 	metrics *metrics
 	options Options
 	clock   clock.PassiveClock
-	// largePods is held while the Pods of a Job with a large template are listed.
+	// largePods is held while a page of the Pods of a Job with a large template is listed.
 	largePods sync.Mutex
 }
 

@@ -28,9 +28,29 @@ const (
 	podBytes    = 2 << 10 // what each has besides
 )
 
+// smallPod and largePod are sizes of templates, up to which pages are full, and from which one is
+// listed at a time.
+const (
+	smallPod = 4 << 10
+	largePod = 64 << 10
+)
+
 // pageOf is how many Pods of a Job are listed at a time.
 func pageOf(job *batchv1.Job) int64 {
-	return max(min(pageBytes/(int64(job.Spec.Template.Size())+podBytes), podsPerPage), 1)
+	size := int64(job.Spec.Template.Size())
+	if size <= smallPod {
+		return podsPerPage
+	}
+	return max(min(pageBytes/(size+podBytes), podsPerPage), 1)
+}
+
+// listPods lists a page of a Job's Pods. Those of large templates follow each other.
+func (r *reconciler) listPods(ctx context.Context, job *batchv1.Job, page *corev1.PodList, options ...client.ListOption) error {
+	if job.Spec.Template.Size() > largePod {
+		r.largePods.Lock()
+		defer r.largePods.Unlock()
+	}
+	return r.live.List(ctx, page, append(options, client.InNamespace(job.Namespace), client.Limit(pageOf(job)))...)
 }
 
 // answered reports whether the API server has refused a request with this error, or never got it.
@@ -62,16 +82,10 @@ func (r *reconciler) confirmPods(ctx context.Context, job *batchv1.Job, cached [
 	if err != nil {
 		return err
 	}
-	limit := pageOf(job)
-	if limit < podsPerPage {
-		r.largePods.Lock()
-		defer r.largePods.Unlock()
-	}
 	existing := sets.New[types.UID]()
 	for more := ""; ; {
 		var page corev1.PodList
-		err := r.live.List(ctx, &page, client.InNamespace(job.Namespace), client.MatchingLabelsSelector{Selector: selector},
-			client.Limit(limit), client.Continue(more))
+		err := r.listPods(ctx, job, &page, client.MatchingLabelsSelector{Selector: selector}, client.Continue(more))
 		if err != nil {
 			return fmt.Errorf("list the Pods of Job %s: %w", job.Name, err)
 		}

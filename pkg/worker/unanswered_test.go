@@ -100,7 +100,7 @@ func TestAnswered(t *testing.T) {
 
 // A page has so few Pods that what they're made from fits in a mebibyte.
 func TestPagesOfLargePods(t *testing.T) {
-	for size, want := range map[int]int64{0: podsPerPage, 10 << 10: 85, 600 << 10: 1, 1 << 20: 1} {
+	for size, want := range map[int]int64{0: podsPerPage, 2 << 10: podsPerPage, 10 << 10: 85, 600 << 10: 1, 1 << 20: 1} {
 		job := aJob(func(j *batchv1.Job) { j.Spec.Template.Spec.Containers[0].Command = []string{strings.Repeat("x", size)} })
 		if got := pageOf(job); got > want || got < want*9/10 {
 			t.Errorf("%d Pods of %d bytes in a page, not %d", got, size, want)

@@ -98,6 +98,9 @@ func seed(s *Snapshot, w *Worker) Plan {
 	if !due {
 		return Plan{}
 	}
+	if wait := w.Patches.backoff(freePatches, s.Now); wait > 0 {
+		return Plan{After: wait}
+	}
 	return Plan{Actions: []Action{SeedMirror{At: At{w.Name, w.Mirror}, Status: status}}}
 }
 

@@ -25,7 +25,10 @@ func (r *Reconciler) cleanUp(ctx context.Context, t *turn, actions []dispatch.Mi
 			continue // the limiter enqueues the Job
 		}
 		r.background(func() {
-			done, err := r.actSafely(ctx, t, w, action)
+			own := *t
+			own.whole = r.whole.open(t.Key) // the turn's is given back at the turn's end
+			defer own.whole.release()
+			done, err := r.actSafely(ctx, &own, w, action)
 			r.limiter.release(w.Name())
 			if err == nil && !done.changed { // the hub's cache was behind: its next event enqueues the Job
 				t.record.endCleanup(w.Name(), nil)

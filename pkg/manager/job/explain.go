@@ -41,6 +41,7 @@ func (r *Reconciler) Explain(ctx context.Context, key types.NamespacedName) (*v1
 	}
 	hub := r.whole.open(key)
 	defer hub.release()
+	hub.isOnce = true
 	weight := int64(wholeBytes)
 	if cached := r.gatherer.cachedJob(ctx, key); cached != nil {
 		weight = r.whole.weight(cached.UID)

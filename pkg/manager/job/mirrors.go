@@ -70,10 +70,8 @@ func (r *Reconciler) seedMirror(ctx context.Context, t *turn, w worker, a dispat
 	if err := w.Client().Status().Patch(ctx, answer, patch); err != nil {
 		return result{}, &workerError{w.Name(), err}
 	}
-	if t.Part != nil { // the end of a shard, perhaps, which somebody in the worker may take back
-		now := r.clock.Now()
-		t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.patches = m.patches.next(t.Snapshot, now) })
-	}
+	now := r.clock.Now() // somebody in the worker may take it back
+	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.patches = m.patches.next(t.Snapshot, now) })
 	return changed, r.wroteMirror(t.record, w, answer)
 }
 

@@ -245,15 +245,10 @@ func (r *Reconciler) forget(key types.NamespacedName, id jobID) {
 	}
 }
 
-// forgetObjects drops what is remembered of the objects in a worker.
-func (r *Reconciler) forgetObjects(worker string) {
-	r.store.forgetWorker(worker)
-	r.copier.Tracker.ForgetWorker(worker)
-}
-
 // forgetWorker drops what is remembered of a worker that was removed.
 func (r *Reconciler) forgetWorker(worker string) {
-	r.forgetObjects(worker)
+	r.store.forgetWorker(worker)
+	r.copier.Tracker.ForgetWorker(worker)
 	r.line.ForgetWorker(worker)
 	r.keepers.forget(worker)
 	r.accountant.forget(worker)

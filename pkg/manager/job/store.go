@@ -165,6 +165,21 @@ func (s *store) forgetWorker(worker string) {
 	}
 }
 
+// forgetAnswers drops what a worker has said of the mirrors there. What it owes, and how often it
+// was tried, stays: a worker may say again and again that it was restored.
+func (s *store) forgetAnswers(worker string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for r := range s.mirrored[worker] {
+		m := r.mirrors[worker]
+		*m = mirrorMemory{
+			patches: m.patches, creations: m.creations, cleanups: m.cleanups, isCleaned: m.isCleaned,
+			release: m.release, unreleased: m.unreleased, refusal: m.refusal,
+		}
+		unlink(s.large, worker, r)
+	}
+}
+
 // all returns the names of all records.
 func (s *store) all() []types.NamespacedName {
 	s.mu.Lock()

@@ -235,3 +235,22 @@ func BenchmarkWorkerOfManyJobs(b *testing.B) {
 		}
 	})
 }
+
+// A worker that says that it was restored has as much time left for what it owes as before.
+func TestWhatARestoredWorkerOwesStays(t *testing.T) {
+	s := newStore(line.NewRuntimes())
+	r := s.open(types.NamespacedName{Name: "job"})
+	r.updateMirror("a", func(m *mirrorMemory) {
+		m.write, m.created, m.refusal = ownWrite{job: state("m", "9"), at: noon, large: largeAnswer + 1}, "m", "no"
+		m.release.run(false, noon)
+		m.cleanups = m.cleanups.Next(noon)
+	})
+	s.forgetAnswers("a")
+	m := r.read(noon).mirrors["a"]
+	if m.write != (ownWrite{}) || m.created != "" || s.largeAnswers("a", noon) != 0 {
+		t.Errorf("what it has answered is still known: %+v", m)
+	}
+	if m.release.since(noon) != noon || m.cleanups.Count != 1 || m.refusal != "no" {
+		t.Errorf("what it owes is forgotten: %+v", m)
+	}
+}

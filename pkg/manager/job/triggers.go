@@ -116,7 +116,10 @@ func (t *triggers) WorkerChanged(worker string) {
 }
 
 // WorkerRestored implements clusters.Listener.
-func (t *triggers) WorkerRestored(worker string) { t.forgetObjects(worker) }
+func (t *triggers) WorkerRestored(worker string) {
+	t.store.forgetAnswers(worker)
+	t.copier.Tracker.ForgetWorker(worker)
+}
 
 // lookAtWorker has all Jobs looked at that a worker's change may concern.
 func (t *triggers) lookAtWorker(worker string) {

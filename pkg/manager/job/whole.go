@@ -67,6 +67,8 @@ func newWholeJobs(hub client.Client, live client.Reader, clock clock.PassiveCloc
 type allowance struct {
 	*wholeJobs
 	key types.NamespacedName
+	// isOnce: nobody asks again, so its namespace isn't among the next.
+	isOnce bool
 	// reading is held while a large Job is read.
 	reading sync.Mutex
 	bytes   int64
@@ -94,6 +96,9 @@ func (a *allowance) reserve(weight int64) bool {
 	case ofOthers > 0 && ofOthers+weight > wholeOfNamespace:
 		return false // it waits for Jobs of its own namespace
 	case others > 0 && others+weight > wholeBytes, len(a.next) > 0 && i != 0:
+		if a.isOnce {
+			return false
+		}
 		if i < 0 {
 			a.next = append(a.next, waiter{namespace, now})
 		} else {

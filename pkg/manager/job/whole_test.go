@@ -187,10 +187,13 @@ func TestLargeJobsTakeTurns(t *testing.T) {
 			t.Errorf("%s: %t", step, got)
 		}
 	}
+	once := open("once")
+	once.isOnce = true
 	huge, again, medium, other := open("greedy"), open("greedy"), open("medium"), open("other")
 	want("the largest Job, while there is no other", huge, 3*wholeBytes, true)
 	want("the same Job again", huge, 3*wholeBytes, true)
 	want("another one of the namespace", again, 3*wholeBytes, false)
+	want("who asks once", once, wholeBytes, false)
 	want("of others", other, 2*wholeBytes, false)
 	want("of others, medium", medium, 1<<20, false)
 	for range 1000 {
