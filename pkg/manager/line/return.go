@@ -110,15 +110,18 @@ func (l *Line) wakeUnlooked() {
 // wakeLocked has a Job reconciled that some changes may help, or, if it wasn't looked at for them,
 // those that it has missed. One that isn't looked at remembers what it misses.
 func (l *Line) wakeLocked(w *entry, changed placement.Changes, unlooked bool, helped waiting.Helps) {
-	if !helped.MayAsk(&w.Job) {
+	if unlooked {
+		changed = w.Missing(changed)
+	}
+	switch {
+	case len(changed) == 0:
+		return
+	case !helped.MayAsk(&w.Job):
 		l.unlooked[w.Key] = struct{}{}
 		for worker := range changed {
 			w.Miss(worker, changed)
 		}
 		return
-	}
-	if unlooked {
-		changed = w.Missing(changed)
 	}
 	for worker := range changed {
 		if need := w.Needs[worker]; !need.IsKnown() || !helped.By(&w.Job, worker, changed) {
