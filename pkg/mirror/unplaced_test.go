@@ -75,8 +75,8 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// A mirror that was put back to an earlier state gets what both know. What can't be brought together
-// is left to the rules.
+// A mirror that was put back to an earlier state gets what both know. What can't be brought
+// together is left to the rules.
 func TestForgot(t *testing.T) {
 	stopped := func(j *mirrortest.Job) *batchv1.Job { return j.Suspend(true).True(isSuspend, "", noon).Obj() }
 	hub := job().Indexed(4).CompletedIndexes("0-2").Obj()
