@@ -52,8 +52,8 @@ func NeedsSeed(hub *batchv1.Job) bool {
 // PodGroup only for a Job without progress.
 func SeedDue(hub, mirror *batchv1.Job) (batchv1.JobStatus, bool) {
 	seed, awaits := awaitedSeed(hub, mirror)
-	if lost, forgot := forgotten(hub, mirror); forgot && Stopped(mirror) {
-		seed, awaits = lost, true
+	if !awaits && Stopped(mirror) {
+		seed, awaits = forgotten(hub, mirror)
 	}
 	seen := mirror.Spec.Scheduling == nil || isTrue(&mirror.Status, batchv1.JobSuspended)
 	return seed, awaits && seen && ptr.Equal(hub.Spec.Completions, mirror.Spec.Completions)
@@ -87,7 +87,7 @@ func forgotten(hub, mirror *batchv1.Job) (batchv1.JobStatus, bool) {
 		return batchv1.JobStatus{}, false
 	}
 	known, ok := Seed(hub, FreshStart(mirror))
-	has := *mirror.Status.DeepCopy()
+	has := mirror.Status
 	if listed := has.UncountedTerminatedPods; listed != nil {
 		has.Failed += distinct(listed.Failed)
 		if !indexed(hub) {

@@ -9,7 +9,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -21,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/jobferry/jobferry/pkg/util/revision"
 	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
@@ -129,16 +129,14 @@ func errNotWhole(kind string) error {
 	return fmt.Errorf("the cache of %s can't tell how new it is: use one of the whole cluster", kind)
 }
 
-// readNewest lists next to nothing. A limit would do so, too, but some API servers would then go
-// past their watch cache, instead of bringing it up to date for the informers.
 func (t *takeover) readNewest(ctx context.Context) (map[string]string, error) {
 	newest := map[string]string{}
 	for _, k := range []watchedKind{watchedJobs, watchedPods} {
-		list := k.list()
-		if err := t.live.List(ctx, list, client.InNamespace(metav1.NamespaceDefault), client.MatchingFields{"metadata.name": "none"}); err != nil {
+		version, err := revision.Read(ctx, t.live, k.list())
+		if err != nil {
 			return nil, fmt.Errorf("newest version of %s: %w", k.name, err)
 		}
-		newest[k.name] = list.GetResourceVersion()
+		newest[k.name] = version
 	}
 	return newest, nil
 }

@@ -108,6 +108,11 @@ func (a attempts) next(s *dispatch.Snapshot, now time.Time) attempts {
 	return attempts{a.of(s, now).Next(now), wanted(s)}
 }
 
+// countPatch counts a patch of the mirror in a worker.
+func (t *turn) countPatch(w worker, now time.Time) {
+	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.patches = m.patches.next(t.Snapshot, now) })
+}
+
 // wanted names what a mirror is to be. The hub changes a shard without a new generation of its Job.
 func wanted(s *dispatch.Snapshot) string {
 	text := strconv.FormatInt(s.Job.Generation, 10)

@@ -211,6 +211,6 @@ func (r *Reconciler) patchRecentFields(ctx context.Context, t *turn, w worker, a
 	case err != nil:
 		return result{}, &workerError{w.Name(), err}
 	}
-	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.patches = m.patches.next(t.Snapshot, now) })
+	t.countPatch(w, now)
 	return changed, r.wroteMirror(t.record, w, answer)
 }

@@ -89,6 +89,25 @@ func TestNothingWaitsForACleanup(t *testing.T) {
 	}
 }
 
+// A cleanup that ends after its turn gives back the memory for the Job that it reads.
+func TestACleanupKeepsNoPlace(t *testing.T) {
+	w := newWorld(t)
+	var hanging []func()
+	w.background = func(f func()) { hanging = append(hanging, f) }
+	w.whole.weight = func(types.UID) int64 { return wholeOfNamespace }
+	w.worker("b").idle, w.mayRunTwice = true, true
+	runs(w)
+	w.worker("b").has(forged("hub-1"))
+	w.step(time.Second)
+	if len(hanging) != 1 {
+		w.fail("%d cleanups hang, want 1:\n%s", len(hanging), w.state())
+	}
+	hanging[0]()
+	if w.whole.held != 0 || len(w.whole.namespaces) > 0 {
+		t.Errorf("%d bytes stay taken", w.whole.held)
+	}
+}
+
 // A worker that refuses to remove a forged mirror is asked less and less often.
 func TestRefusedCleanups(t *testing.T) {
 	w := newWorld(t)

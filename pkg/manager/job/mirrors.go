@@ -70,8 +70,7 @@ func (r *Reconciler) seedMirror(ctx context.Context, t *turn, w worker, a dispat
 	if err := w.Client().Status().Patch(ctx, answer, patch); err != nil {
 		return result{}, &workerError{w.Name(), err}
 	}
-	now := r.clock.Now() // somebody in the worker may take it back
-	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.patches = m.patches.next(t.Snapshot, now) })
+	t.countPatch(w, r.clock.Now()) // somebody in the worker may take it back
 	return changed, r.wroteMirror(t.record, w, answer)
 }
 
@@ -125,8 +124,7 @@ func (r *Reconciler) suspendMirror(ctx context.Context, t *turn, w worker, a dis
 		return void, nil // likewise
 	}
 	if err == nil {
-		now := r.clock.Now()
-		t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.patches = m.patches.next(t.Snapshot, now) })
+		t.countPatch(w, r.clock.Now())
 	}
 	return done, err
 }
@@ -139,8 +137,7 @@ func (r *Reconciler) unfenceMirror(ctx context.Context, t *turn, w worker, a dis
 	}
 	done, err := r.patchAndRemember(ctx, t, w, a.Mirror, mirror.ConfirmPatch(a.Mirror))
 	if err == nil {
-		now := r.clock.Now()
-		t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.patches = m.patches.next(t.Snapshot, now) })
+		t.countPatch(w, r.clock.Now())
 	}
 	return done, err
 }

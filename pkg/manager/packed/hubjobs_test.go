@@ -73,70 +73,81 @@ func many[T any](n int, of func(int) T) (all []T) {
 	return all
 }
 
+// change makes something of a tenant's Job large.
+type change = func(i int, j *batchv1.Job)
+
+func isSuspended(_ int, j *batchv1.Job) { j.Spec.Suspend = ptr.To(true) }
+
+func hasEnded(_ int, j *batchv1.Job) {
+	j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+}
+
+func withLabels(i int, j *batchv1.Job) {
+	text := noise(i, 9000*40)
+	for k := range 9000 {
+		j.Labels["kueue.x-k8s.io/"+text[k*40:k*40+20]] = text[k*40+20 : k*40+40]
+	}
+}
+
+func withRecord(i int, j *batchv1.Job) { // as on a mirror
+	for k, key := range many(4000, func(k int) string { return fmt.Sprintf("l%d", k) }) {
+		j.Labels[key] = noise(i+k, 60)
+	}
+	keys, _ := json.Marshal(slices.Sorted(maps.Keys(j.Labels)))
+	j.Annotations[v1alpha1.AnnotationProjected] = `{"scheduling":"s","resources":"r","labels":` + string(keys) + "}"
+}
+
+func withFinalizers(i int, j *batchv1.Job) {
+	text := noise(i, 19_000*40)
+	j.Finalizers = many(19_000, func(k int) string { return "example.com/" + text[k*40:k*40+40] })
+}
+
+func withOwners(i int, j *batchv1.Job) {
+	text := noise(i, 7000*100)
+	j.OwnerReferences = many(7000, func(k int) metav1.OwnerReference {
+		return metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: text[k*100 : k*100+100], UID: "u"}
+	})
+}
+
+func withAnnotation(key string, bytes int) change {
+	return func(i int, j *batchv1.Job) { j.Annotations[key] = noise(i, bytes) }
+}
+
+func withSelector(i int, j *batchv1.Job) {
+	j.Spec.ManualSelector = ptr.To(true)
+	j.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: metav1.LabelSelectorOpIn,
+		Values: many(2000, func(k int) string { return noise(i+k, 60) })}}}
+}
+
+func withIndexes(i int, j *batchv1.Job) { j.Status.CompletedIndexes = noise(i, 240_000) }
+
 // TestOneTenantsJobsTakeLittleMemory has a tenant make 700 Jobs of 1.4 MB, or many more small ones.
 func TestOneTenantsJobsTakeLittleMemory(t *testing.T) {
-	type change = func(i int, j *batchv1.Job)
-	suspended := func(_ int, j *batchv1.Job) { j.Spec.Suspend = ptr.To(true) }
-	ended := func(_ int, j *batchv1.Job) {
-		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
-	}
-	labels := func(i int, j *batchv1.Job) {
-		text := noise(i, 9000*40)
-		for k := range 9000 {
-			j.Labels["kueue.x-k8s.io/"+text[k*40:k*40+20]] = text[k*40+20 : k*40+40]
-		}
-	}
-	recorded := func(i int, j *batchv1.Job) { // as on a mirror
-		for k, key := range many(4000, func(k int) string { return fmt.Sprintf("l%d", k) }) {
-			j.Labels[key] = noise(i+k, 60)
-		}
-		keys, _ := json.Marshal(slices.Sorted(maps.Keys(j.Labels)))
-		j.Annotations[v1alpha1.AnnotationProjected] = `{"scheduling":"s","resources":"r","labels":` + string(keys) + "}"
-	}
-	finalizers := func(i int, j *batchv1.Job) {
-		text := noise(i, 19_000*40)
-		j.Finalizers = many(19_000, func(k int) string { return "example.com/" + text[k*40:k*40+40] })
-	}
-	owners := func(i int, j *batchv1.Job) {
-		text := noise(i, 7000*100)
-		j.OwnerReferences = many(7000, func(k int) metav1.OwnerReference {
-			return metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: text[k*100 : k*100+100], UID: "u"}
-		})
-	}
-	annotation := func(key string, bytes int) change {
-		return func(i int, j *batchv1.Job) { j.Annotations[key] = noise(i, bytes) }
-	}
-	selector := func(i int, j *batchv1.Job) {
-		j.Spec.ManualSelector = ptr.To(true)
-		j.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: metav1.LabelSelectorOpIn,
-			Values: many(2000, func(k int) string { return noise(i+k, 60) })}}}
-	}
-	completed := func(i int, j *batchv1.Job) { j.Status.CompletedIndexes = noise(i, 240_000) }
 	for name, row := range map[string]struct {
 		jobs, bytes int
 		changes     []change
 		most        int64
 	}{
-		"suspended":       {700, 1_400_000, []change{suspended}, 4 << 20},
-		"ended":           {700, 1_400_000, []change{ended}, 4 << 20},
+		"suspended":       {700, 1_400_000, []change{isSuspended}, 4 << 20},
+		"ended":           {700, 1_400_000, []change{hasEnded}, 4 << 20},
 		"running":         {700, 1_400_000, nil, 40 << 20},
 		"running, medium": {7000, 140_000, nil, 60 << 20},
 		"not ours":        {700, 1_400_000, []change{func(_ int, j *batchv1.Job) { j.Spec.ManagedBy = nil }}, 4 << 20},
 
-		"suspended, many labels of Kueue's": {60, 1000, []change{suspended, labels}, 1 << 20},
-		"suspended, with a record":          {60, 1000, []change{suspended, recorded}, 1 << 20},
-		"suspended, many finalizers":        {60, 1000, []change{suspended, finalizers}, 1 << 20},
-		"suspended, many owners":            {60, 1000, []change{suspended, owners}, 1 << 20},
-		"suspended, large selector":         {60, 1000, []change{suspended, annotation(v1alpha1.AnnotationClusterSelector, 240_000)}, 1 << 20},
-		"suspended, large preference":       {60, 1000, []change{suspended, annotation(v1alpha1.AnnotationClusterPreference, 240_000)}, 1 << 20},
-		"suspended, large placement":        {60, 1000, []change{suspended, annotation(v1alpha1.AnnotationCluster, 240_000)}, 1 << 20},
-		"suspended, large shards":           {60, 1000, []change{suspended, annotation(v1alpha1.AnnotationShards, 240_000)}, 1 << 20},
-		"suspended, medium selector":        {1000, 1000, []change{suspended, annotation(v1alpha1.AnnotationClusterSelector, 60_000)}, 40 << 20},
-		"suspended, small selector":         {20_000, 1000, []change{suspended, annotation(v1alpha1.AnnotationClusterSelector, 4000)}, 44 << 20},
-		"suspended, selects Pods":           {60, 1000, []change{suspended, selector}, 1 << 20},
-		"ended, many finalizers":            {60, 1000, []change{ended, finalizers}, 1 << 20},
-		"ended, many indexes":               {60, 1000, []change{ended, completed}, 1 << 20},
-		"running, many finalizers":          {300, 1000, []change{finalizers}, 40 << 20},
+		"suspended, many labels of Kueue's": {60, 1000, []change{isSuspended, withLabels}, 1 << 20},
+		"suspended, with a record":          {60, 1000, []change{isSuspended, withRecord}, 1 << 20},
+		"suspended, many finalizers":        {60, 1000, []change{isSuspended, withFinalizers}, 1 << 20},
+		"suspended, many owners":            {60, 1000, []change{isSuspended, withOwners}, 1 << 20},
+		"suspended, large selector":         {60, 1000, []change{isSuspended, withAnnotation(v1alpha1.AnnotationClusterSelector, 240_000)}, 1 << 20},
+		"suspended, large preference":       {60, 1000, []change{isSuspended, withAnnotation(v1alpha1.AnnotationClusterPreference, 240_000)}, 1 << 20},
+		"suspended, large placement":        {60, 1000, []change{isSuspended, withAnnotation(v1alpha1.AnnotationCluster, 240_000)}, 1 << 20},
+		"suspended, large shards":           {60, 1000, []change{isSuspended, withAnnotation(v1alpha1.AnnotationShards, 240_000)}, 1 << 20},
+		"suspended, medium selector":        {1000, 1000, []change{isSuspended, withAnnotation(v1alpha1.AnnotationClusterSelector, 60_000)}, 40 << 20},
+		"suspended, small selector":         {20_000, 1000, []change{isSuspended, withAnnotation(v1alpha1.AnnotationClusterSelector, 4000)}, 44 << 20},
+		"suspended, selects Pods":           {60, 1000, []change{isSuspended, withSelector}, 1 << 20},
+		"ended, many finalizers":            {60, 1000, []change{hasEnded, withFinalizers}, 1 << 20},
+		"ended, many indexes":               {60, 1000, []change{hasEnded, withIndexes}, 1 << 20},
+		"running, many finalizers":          {300, 1000, []change{withFinalizers}, 40 << 20},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := NewHubJobs()

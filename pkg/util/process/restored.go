@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/util/ownwrite"
+	"github.com/jobferry/jobferry/pkg/util/revision"
 )
 
 // restoredEvery is how often the cluster's state is compared with what it was before.
@@ -49,18 +50,15 @@ func (r *restored) Start(ctx context.Context) error {
 	}
 }
 
-// revision is the resourceVersion of the cluster's state; empty: that isn't known. A list without a
-// resourceVersion is a consistent read: none shows an earlier state than the one before. This one
-// names an object that there is not, so it costs a lookup of one key.
-//
-// https://kubernetes.io/docs/reference/using-api/api-concepts/#semantics-for-get-and-list
+// revision is the resourceVersion of the cluster's state; empty: that isn't known.
 func (r *restored) revision(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, restoredEvery)
 	defer cancel()
-	none := &metav1.PartialObjectMetadataList{}
-	none.SetGroupVersionKind(batchv1.SchemeGroupVersion.WithKind("JobList"))
-	if err := r.live.List(ctx, none, client.InNamespace(metav1.NamespaceSystem), client.MatchingFields{"metadata.name": "jobferry-probe"}); err != nil {
+	jobs := &metav1.PartialObjectMetadataList{}
+	jobs.SetGroupVersionKind(batchv1.SchemeGroupVersion.WithKind("JobList"))
+	version, err := revision.Read(ctx, r.live, jobs)
+	if err != nil {
 		return "" // the caches and the leader election find out what is wrong
 	}
-	return none.ResourceVersion
+	return version
 }

@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/util/revision"
 )
 
 // Cluster is one of them.
@@ -68,7 +70,7 @@ func (c *Cluster) serve(w http.ResponseWriter, req *http.Request, path string) {
 	switch {
 	case isWatch(req):
 		kind = "watch " + last
-	case req.URL.Query().Get("fieldSelector") == "metadata.name=jobferry-probe":
+	case req.URL.Query().Get("fieldSelector") == revision.Selector().String():
 		kind = "get revision"
 	}
 	c.mu.Lock()

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/version"
 
+	"github.com/jobferry/jobferry/pkg/util/revision"
 	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
@@ -65,15 +66,11 @@ func (l *Link) probe(ctx context.Context, withVersion bool) (identity, error) {
 	return found, nil
 }
 
-// revisionNow reads the resourceVersion of the cluster's state. A list without a resourceVersion is
-// a consistent read: none shows an earlier state than the one before. This one names an object that
-// there is not, so it costs a lookup of one key.
-//
-// https://kubernetes.io/docs/reference/using-api/api-concepts/#semantics-for-get-and-list
+// revisionNow reads the resourceVersion of the cluster's state, as package revision does.
 func (l *Link) revisionNow(ctx context.Context) string {
 	var none batchv1.JobList
-	err := l.revisions.Get().Namespace(metav1.NamespaceSystem).Resource("jobs").
-		VersionedParams(&metav1.ListOptions{FieldSelector: "metadata.name=jobferry-probe"}, metav1.ParameterCodec).
+	err := l.revisions.Get().Namespace(revision.Namespace).Resource("jobs").
+		VersionedParams(&metav1.ListOptions{FieldSelector: revision.Selector().String()}, metav1.ParameterCodec).
 		MaxRetries(0).Do(ctx).Into(&none)
 	if err != nil {
 		return "" // whether Jobs can be listed, their watch finds out
