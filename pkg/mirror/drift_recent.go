@@ -42,8 +42,8 @@ func (p PatchRecent) Bytes(whole *Whole, m *batchv1.Job) []byte {
 	operations := []operation{{"op": "test", "path": "/metadata/uid", "value": m.UID}}
 	for _, path := range p.Fields {
 		pointer := "/" + strings.ReplaceAll(path, ".", "/")
-		value, has := whole.at(path)
-		if !has {
+		value := whole.at(path)
+		if value == nil {
 			operations = append(operations, operation{"op": "remove", "path": pointer})
 			delete(rec.Recent, path)
 			continue

@@ -26,7 +26,7 @@ func wholeWith(t *testing.T, hub *batchv1.Job, ofSpec, ofContainer any) *Whole {
 		pod := spec["template"].(map[string]any)["spec"].(map[string]any)
 		pod["containers"].([]any)[0].(map[string]any)["future"] = ofContainer
 	}
-	whole, err := NewWhole(sent)
+	whole, err := NewWhole(mustMarshal(sent))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,10 @@ func wholeWith(t *testing.T, hub *batchv1.Job, ofSpec, ofContainer any) *Whole {
 // storedMirror is the mirror of a hub Job with recent fields, as the types see it, and all of it.
 func storedMirror(t *testing.T, whole *Whole) (*batchv1.Job, map[string]any) {
 	t.Helper()
-	object := whole.Mirror(mirrorOf(whole.Job, aTarget))
+	object, err := whole.Mirror(mirrorOf(whole.Job, aTarget))
+	if err != nil {
+		t.Fatal(err)
+	}
 	m := &batchv1.Job{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, m); err != nil {
 		t.Fatal(err)

@@ -27,8 +27,7 @@ func TestAMirrorLosesNoField(t *testing.T) {
 		fill(t, reflect.ValueOf(&typed.Spec).Elem(), 0)
 		sent := tree(typed)
 		future := sprinkle(t, "spec", sent["spec"])
-		before := runtime.DeepCopyJSON(sent)
-		whole, err := NewWhole(sent)
+		whole, err := NewWhole(mustMarshal(sent))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,12 +41,12 @@ func TestAMirrorLosesNoField(t *testing.T) {
 			target.JobController = v1alpha1.JobControllerEmbedded
 		}
 		m := Project(whole.Job, target)
-		got := whole.Mirror(m)
-		if diff := cmp.Diff(before, sent); diff != "" {
-			t.Errorf("what was sent has changed:\n%s", diff)
+		got, err := whole.Mirror(m)
+		if err != nil {
+			t.Fatal(err)
 		}
 		checkTyped(t, m, got, whole)
-		lost := notIn("spec", before["spec"], got["spec"])
+		lost := notIn("spec", sent["spec"], got["spec"])
 		lost = slices.DeleteFunc(lost, func(path string) bool { return isOfTheHub(whole.Job, path) })
 		if len(lost) > 0 {
 			t.Errorf("lost: %v", lost)

@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -106,13 +107,16 @@ func (r *Reconciler) createWhole(ctx context.Context, t *turn, w worker, m *batc
 	if n := whole.Values(); n > maxWholeValues { // before it's copied
 		return nil, tooMany(n)
 	}
-	sent := &unstructured.Unstructured{Object: whole.Mirror(m)}
+	object, err := whole.Mirror(m)
+	if err != nil {
+		return nil, err
+	}
+	sent := &unstructured.Unstructured{Object: object}
 	if n := mirror.Values(sent.Object); n > maxWholeValues {
 		return nil, tooMany(n)
 	}
-	dropped, all := r.keepers.ask(w, recentfields.Of(specOf(sent)))
+	dropped, all := r.keepers.ask(w, recentOf(sent))
 	if len(dropped) == 0 && !all {
-		var err error
 		_, dropped, err = r.sendWhole(ctx, w, sent, client.DryRunAll, client.FieldValidation(metav1.FieldValidationIgnore))
 		if err != nil {
 			return nil, err
@@ -146,9 +150,8 @@ func (r *Reconciler) sendWhole(
 	if answer, err = r.create(ctx, w, sent, options...); err != nil {
 		return nil, nil, err
 	}
-	spec := specOf(sent)
-	dropped = recentfields.Lost(spec, specOf(answer))
-	r.keepers.learn(w, recentfields.Of(spec), dropped)
+	dropped = recentfields.Lost(specOf(sent), specOf(answer))
+	r.keepers.learn(w, recentOf(sent), dropped)
 	return answer, dropped, nil
 }
 
@@ -188,6 +191,15 @@ func contentOf(object client.Object) map[string]any {
 func specOf(object client.Object) map[string]any {
 	spec, _ := contentOf(object)["spec"].(map[string]any)
 	return spec
+}
+
+// recentOf are the recent fields of a mirror that is sent.
+func recentOf(sent *unstructured.Unstructured) recentfields.Fingerprints {
+	spec, err := json.Marshal(specOf(sent))
+	if err != nil {
+		panic(fmt.Sprintf("marshal a spec: %v", err)) // can't be: it was read from JSON
+	}
+	return recentfields.Of(spec)
 }
 
 // patchRecentFields changes recent fields of a mirror in place.

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,15 +35,6 @@ func (r *Reconciler) patchPlacement(ctx context.Context, t *turn, patch []byte) 
 	t.record.sawWhole(whole)
 	r.wroteHub(t, whole.Job)
 	return whole.Job, nil
-}
-
-// untyped is a Job to be read with all that the API server sends.
-func untyped(key types.NamespacedName) *unstructured.Unstructured {
-	job := &unstructured.Unstructured{}
-	job.SetGroupVersionKind(batchv1.SchemeGroupVersion.WithKind("Job"))
-	job.SetNamespace(key.Namespace)
-	job.SetName(key.Name)
-	return job
 }
 
 // patchStatus patches a hub Job's status, and remembers the answer.

@@ -137,23 +137,6 @@ func (a *allowance) release() {
 	a.addLocked(-a.bytes)
 }
 
-// ask has a request made whose answer is a Job of some weight: those of large ones follow each
-// other.
-func (a *allowance) ask(weight int64, request func() (*batchv1.Job, error)) error {
-	if !a.reserve(weight) {
-		return errNoPlace
-	}
-	if weight > packed.SmallWeight {
-		a.reading.Lock()
-		defer a.reading.Unlock()
-	}
-	job, err := request()
-	if err == nil {
-		a.correct(job)
-	}
-	return err
-}
-
 // refresh reads the Job of a snapshot again, with its template and what is seen of its recent
 // fields, if a decision may need them. It returns the Job with all that the API server sends, if
 // that was read.
@@ -218,53 +201,4 @@ func needsTemplate(s *dispatch.Snapshot) bool {
 	default:
 		return s.NotDispatched == "" && s.Admission.WantsCapacity(s.Job)
 	}
-}
-
-// read returns a Job past the cache, as far as the types know it.
-func (a *allowance) read(ctx context.Context, of types.UID) (*batchv1.Job, error) {
-	var job batchv1.Job
-	return &job, a.ask(a.weight(of), func() (*batchv1.Job, error) {
-		return &job, a.live.Get(ctx, a.key, &job)
-	})
-}
-
-// readWhole returns a Job past the cache, with all that the API server sends.
-func (a *allowance) readWhole(ctx context.Context, of types.UID) (*mirror.Whole, error) {
-	return a.readWeighed(ctx, a.weight(of))
-}
-
-// readWeighed is readWhole of a Job of some weight.
-func (a *allowance) readWeighed(ctx context.Context, weight int64) (*mirror.Whole, error) {
-	return a.askWhole(weight, func(answer client.Object) error { return a.live.Get(ctx, a.key, answer) })
-}
-
-func (a *allowance) askWhole(weight int64, request func(client.Object) error) (whole *mirror.Whole, err error) {
-	err = a.ask(weight, func() (*batchv1.Job, error) {
-		answer := untyped(a.key)
-		if err := request(answer); err != nil {
-			return nil, err
-		}
-		if whole, err = mirror.NewWhole(answer.Object); err != nil {
-			return nil, err
-		}
-		return whole.Job, nil
-	})
-	return whole, err
-}
-
-// patch patches a Job, and returns the answer as far as the types know it.
-func (a *allowance) patch(ctx context.Context, of types.UID, patch client.Patch) (*batchv1.Job, error) {
-	answer := namedBy(a.key)
-	return answer, a.ask(a.weight(of), func() (*batchv1.Job, error) { return answer, a.client.Patch(ctx, answer, patch) })
-}
-
-// patchStatus is patch for the status.
-func (a *allowance) patchStatus(ctx context.Context, of types.UID, patch client.Patch) (*batchv1.Job, error) {
-	answer := namedBy(a.key)
-	return answer, a.ask(a.weight(of), func() (*batchv1.Job, error) { return answer, a.client.Status().Patch(ctx, answer, patch) })
-}
-
-// patchWhole is patch with all that the API server sends in the answer.
-func (a *allowance) patchWhole(ctx context.Context, of types.UID, patch client.Patch) (*mirror.Whole, error) {
-	return a.askWhole(a.weight(of), func(answer client.Object) error { return a.client.Patch(ctx, answer, patch) })
 }

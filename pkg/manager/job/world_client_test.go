@@ -63,7 +63,7 @@ func (w *world) client(s *apiServer) client.Client {
 		},
 		SubResourcePatch: func(_ context.Context, _ client.Client, _ string, object client.Object, p client.Patch, _ ...client.SubResourcePatchOption) error {
 			return w.send(s, write{s.name, "status", object, patchWords(object, p)}, func() error {
-				return s.patch(object.(*batchv1.Job), patchBytes(object, p), true)
+				return s.patchStatus(object, p)
 			})
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.DeleteOption) error {

@@ -28,6 +28,8 @@ func typedOf(object client.Object) (*batchv1.Job, bool) {
 		return object, true
 	case *unstructured.Unstructured:
 		return fromTree(object.Object), object.GetKind() == "Job"
+	case *wholeAnswer:
+		return fromTree(object.Object), true
 	case *metav1.PartialObjectMetadata:
 		return &batchv1.Job{TypeMeta: object.TypeMeta, ObjectMeta: object.ObjectMeta}, object.Kind == "Job"
 	default:
@@ -62,6 +64,16 @@ func (s *apiServer) answer(object client.Object, job *batchv1.Job) {
 		into.ObjectMeta = *job.ObjectMeta.DeepCopy()
 	case *unstructured.Unstructured:
 		into.Object = s.withWhole(toTree(job), keyOf(job))
+	case *wholeAnswer:
+		into.answerWith(s.withWhole(toTree(job), keyOf(job)))
+	}
+}
+
+// answerWith puts a Job into the answer.
+func (a *wholeAnswer) answerWith(object map[string]any) {
+	text, err := json.Marshal(object)
+	if err := errors.Join(err, json.Unmarshal(text, a)); err != nil {
+		panic(err) // a Job converts
 	}
 }
 
@@ -124,6 +136,17 @@ func (s *apiServer) patchJob(object client.Object, p client.Patch) error {
 	}
 	job = named(job)
 	if err := s.patch(job, patchBytes(object, p), false); err != nil {
+		return err
+	}
+	s.answer(object, job)
+	return nil
+}
+
+// patchStatus applies a merge patch to a Job's status.
+func (s *apiServer) patchStatus(object client.Object, p client.Patch) error {
+	job, _ := typedOf(object)
+	job = named(job)
+	if err := s.patch(job, patchBytes(object, p), true); err != nil {
 		return err
 	}
 	s.answer(object, job)

@@ -135,11 +135,10 @@ var jobType = reflect.TypeFor[batchv1.Job]()
 // SmallWeight is what a Job of the usual size weighs at most.
 const SmallWeight = 256 << 10
 
-// Most of what a Job takes while it's read as JSON: some sixteen times its protobuf, for its
-// managed fields, and twice what it is when it's decoded, for all else.
+// Most of what a Job takes while it's read as JSON, beside what is made of it: the text has six bytes
+// for a `<` of the protobuf, and it's there in pieces, as a whole, and as the text of a field.
 const (
-	weightOfProtobuf = 16
-	weightOfDecoded  = 2
+	weightOfProtobuf = 24
 	// neverHeavy is the size in protobuf up to which any Job weighs SmallWeight at most.
 	neverHeavy = 2 << 10
 )
@@ -151,7 +150,7 @@ func WeightOf(j *batchv1.Job) int64 {
 	if size <= neverHeavy {
 		return SmallWeight
 	}
-	return max(SmallWeight, weightOfProtobuf*size+weightOfDecoded*decoded.Size(j))
+	return max(SmallWeight, weightOfProtobuf*size+decoded.Exact(j))
 }
 
 // weigh remembers the weight of a Job that isn't small.

@@ -5,7 +5,7 @@
 // server to a write shows whether it keeps the field.
 //
 //	baseline.txt      the fields that are not recent, by type
-//	Of                the recent fields of a spec
+//	Of                the recent fields of a spec in JSON, without a tree of it
 //	Lost              those that are missing from an answer
 //	Graft             what a change of the typed object makes of the object as it was sent
 //

@@ -5,9 +5,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"hash"
 	"maps"
 	"reflect"
 	"slices"
+
+	"github.com/jobferry/jobferry/pkg/util/jsonscan"
 )
 
 // Fingerprints are recent fields of a Job's spec: a fingerprint of what is in them, by path.
@@ -19,18 +22,18 @@ func (f Fingerprints) Paths() []string { return slices.Sorted(maps.Keys(f)) }
 // Equal reports whether the same fields have the same content.
 func (f Fingerprints) Equal(other Fingerprints) bool { return maps.Equal(f, other) }
 
-// Of returns the recent fields of a Job's spec; nil: it has none.
-func Of(spec map[string]any) Fingerprints {
-	found := map[string][]any{}
-	visit("spec", "JobSpec", spec, nil, func(path string, value, _ any) {
-		found[path] = append(found[path], value)
-	})
-	if len(found) == 0 {
-		return nil
-	}
-	all := Fingerprints{}
-	for path, values := range found {
-		all[path] = fingerprint(values)
+// Of returns the recent fields of a Job's spec in JSON, as an API server sent it; nil: it has none.
+// It makes nothing of the text but them.
+func Of(spec []byte) Fingerprints {
+	r := reader{jsonscan.New(spec), map[string]hash.Hash{}, []byte("spec")}
+	r.visit("JobSpec")
+	var all Fingerprints
+	for path, values := range r.found {
+		if all == nil {
+			all = Fingerprints{}
+		}
+		_, _ = values.Write([]byte("]"))
+		all[path] = textOf(values)
 	}
 	return all
 }
@@ -102,10 +105,17 @@ func keeps(sent, got any) bool {
 }
 
 func fingerprint(v any) string {
+	sum := sha256.New()
+	_, _ = sum.Write(marshal(v))
+	return textOf(sum)
+}
+
+func textOf(sum hash.Hash) string { return hex.EncodeToString(sum.Sum(nil)[:8]) }
+
+func marshal(v any) []byte {
 	data, err := json.Marshal(v) // maps are written in the order of their keys
 	if err != nil {
 		panic(fmt.Sprintf("%T must marshal: %v", v, err)) // can't be: it was read from JSON
 	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:8])
+	return data
 }

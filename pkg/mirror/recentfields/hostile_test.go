@@ -27,7 +27,7 @@ func TestManyNamesAreCheap(t *testing.T) {
 	sent, answer := variables(n, "x", false), variables(n, "x", true)
 	lost := make(chan []string, 1)
 	go func() {
-		Of(sent)
+		Of(marshal(sent))
 		lost <- Lost(sent, answer)
 	}()
 	select {

@@ -18,6 +18,9 @@ import (
 const (
 	fieldBytes = 48
 	entryBytes = 256
+	// Of exact estimates: of a text in a list, and of a map of one entry.
+	textBytes = 16
+	mapBytes  = 128
 )
 
 // Message returns about what decoding a message of a type allocates beside its own struct, and
@@ -42,15 +45,28 @@ func Size(o interface{ Marshal() ([]byte, error) }) int64 {
 	return bytes
 }
 
+// Exact is about what an object takes that is decoded into lists of their lengths, as jsonscan does
+// it, beside its own struct. It's what is allocated, too.
+func Exact(o interface{ Marshal() ([]byte, error) }) int64 {
+	data, err := o.Marshal()
+	if err != nil {
+		return unknown
+	}
+	e := estimate{left: math.MaxInt64, exact: true}
+	e.message(reflect.TypeOf(o).Elem(), data)
+	return math.MaxInt64 - e.left
+}
+
 // estimate subtracts what decoding allocates from what may be allocated, and looks for costly
 // quantities.
 type estimate struct {
 	left   int64
 	costly bool
+	// exact: no list grows.
+	exact bool
 }
 
-// message reads a message as the generated Unmarshal of its type does. It charges a struct twice,
-// as slices grow.
+// message reads a message as the generated Unmarshal of its type does.
 func (e *estimate) message(of reflect.Type, data []byte) {
 	fields := fieldsOf(of)
 	for len(data) > 0 && e.left >= 0 && !e.costly {
@@ -83,7 +99,12 @@ func (e *estimate) message(of reflect.Type, data []byte) {
 	}
 }
 
+// field charges a struct twice, as slices grow.
 func (e *estimate) field(in, of reflect.Type, content []byte) {
+	if e.exact {
+		e.exactField(of, content)
+		return
+	}
 	e.left -= fieldBytes
 	switch {
 	case in == quantities.Type:
@@ -96,6 +117,24 @@ func (e *estimate) field(in, of reflect.Type, content []byte) {
 		e.message(of, content)
 	default:
 		e.left -= 2 * int64(of.Size()) //nolint:gosec // a struct's size
+		e.message(of, content)
+	}
+}
+
+// exactField charges the allocator's rounding, by an eighth at most, and each entry of a map as one
+// that is in a map of its own, which has room for eight.
+func (e *estimate) exactField(of reflect.Type, content []byte) {
+	switch {
+	case of == nil:
+		e.left -= textBytes
+		if len(content) > 1 { // others are in the runtime
+			e.left -= allocated(content) + 8
+		}
+	case of.Kind() == reflect.Map:
+		e.left -= mapBytes + 8*int64(of.Key().Size()+of.Elem().Size()) //nolint:gosec // sizes of types
+		e.message(of, content)
+	default:
+		e.left -= int64(of.Size()) * 9 / 8 //nolint:gosec // a struct's size
 		e.message(of, content)
 	}
 }
