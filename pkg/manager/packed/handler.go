@@ -3,7 +3,7 @@ package packed
 import "k8s.io/client-go/tools/cache"
 
 // Handler passes the events of an informer of packed Jobs to a handler of batchv1.Jobs, but for
-// updates that change nothing.
+// updates that change nothing. All handlers share the Jobs, and change nothing in them.
 func Handler(to cache.ResourceEventHandler) cache.ResourceEventHandler { return handler{to} }
 
 type handler struct{ to cache.ResourceEventHandler }
@@ -32,7 +32,7 @@ func Same(before, after any) bool {
 func unpacked(object any) any {
 	switch o := object.(type) {
 	case *Job:
-		return o.Unpack()
+		return shared.job(o)
 	case cache.DeletedFinalStateUnknown:
 		o.Obj = unpacked(o.Obj)
 		return o

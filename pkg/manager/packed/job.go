@@ -135,7 +135,12 @@ func (j *Job) resourceVersion() string { return j.data[j.key:j.version] }
 
 // Unpack returns the Job, with its kind. Nobody else has it.
 func (j *Job) Unpack() *batchv1.Job {
-	var job batchv1.Job
+	job := &batchv1.Job{}
+	j.unpackInto(job)
+	return job
+}
+
+func (j *Job) unpackInto(job *batchv1.Job) {
 	proto, err := jobCodec.decompress([]byte(j.data[j.version:]))
 	if err == nil {
 		err = job.Unmarshal(proto)
@@ -147,7 +152,6 @@ func (j *Job) Unpack() *batchv1.Job {
 	job.Namespace, job.Name = strings.Clone(key.Namespace), strings.Clone(key.Name)
 	job.ResourceVersion = strings.Clone(j.resourceVersion())
 	job.SetGroupVersionKind(jobKind)
-	return &job
 }
 
 // GetObjectMeta has what an informer asks of an object: its key and version. The key is one name

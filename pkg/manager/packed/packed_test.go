@@ -3,6 +3,7 @@ package packed
 import (
 	"encoding/hex"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -167,6 +168,36 @@ func TestHandlersDoNotSeeUnchangedJobs(t *testing.T) {
 		if len(to.events) != c.want {
 			t.Errorf("%s: the handler got %d objects, want %d", name, len(to.events), c.want)
 		}
+	}
+}
+
+// TestHandlersShareWhatIsUnpacked: the manager has several, and each event has two Jobs.
+func TestHandlersShareWhatIsUnpacked(t *testing.T) {
+	var states []*Job
+	for _, version := range []string{"1", "2", "3"} {
+		job := running()
+		job.ResourceVersion = version
+		states = append(states, pack(t, job))
+	}
+	handlers := []*seen{{}, {}, {}}
+	for i, state := range states[1:] {
+		for _, h := range handlers {
+			Handler(h).OnUpdate(states[i], state)
+		}
+	}
+	for i, h := range handlers {
+		if len(h.events) != 4 {
+			t.Fatalf("handler %d got %d Jobs", i, len(h.events))
+		}
+		if h.events[1] != h.events[2] || h.events[0] == h.events[1] {
+			t.Errorf("handler %d: the states aren't each unpacked once: %p", i, h.events)
+		}
+		if !slices.Equal(h.events, handlers[0].events) {
+			t.Errorf("handlers 0 and %d share nothing", i)
+		}
+	}
+	if states[2].Unpack() == handlers[0].events[3] {
+		t.Error("a reader shares a Job with the handlers")
 	}
 }
 
