@@ -1,7 +1,9 @@
 package job
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -18,7 +21,9 @@ import (
 	"k8s.io/client-go/rest"
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/packed"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
@@ -188,6 +193,57 @@ func TestTheLargestJobs(t *testing.T) {
 				job.Size()>>10, len(text)>>10, took>>10, held>>10, weight>>10)
 			if took > weight || took > mostRead || held > mostHeld {
 				t.Errorf("reading takes %d bytes, of which %d are held, want %d by its weight, and %d and %d at most", took, held, weight, mostRead, mostHeld)
+			}
+		})
+	}
+}
+
+// TestLooksAtLargeJobsArePaced has a tenant make 60 Jobs, of which the cache holds stubs, or no
+// templates, and that are looked at ten times in a second.
+func TestLooksAtLargeJobsArePaced(t *testing.T) {
+	for name, lightly := range map[string]func(*batchv1.Job){"stubs": packed.MakeStub, "light": mirror.Lighten} {
+		t.Run(name, func(t *testing.T) {
+			clock := testingclock.NewFakeClock(noon)
+			reads := map[string]int{}
+			hub := interceptor.NewClient(nil, interceptor.Funcs{
+				Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+					reads[key.Namespace]++
+					into.(*wholeAnswer).answerWith(toTree(aJob("train")))
+					return nil
+				},
+			})
+			whole := newWholeJobs(nil, hub, clock, func(types.UID) int64 { return lookBytes })
+			look := func(namespace string) error {
+				held := aJob("train")
+				lightly(held)
+				a := whole.open(types.NamespacedName{Namespace: namespace, Name: "train"})
+				defer a.release()
+				s := &dispatch.Snapshot{Job: held, Key: a.key}
+				if err := a.complete(t.Context(), s); err != nil {
+					return err
+				}
+				_, err := a.refresh(t.Context(), s, &seenSpec{}, false)
+				return err
+			}
+			for second := range 60 {
+				for range 10 * 60 {
+					if err := look("greedy"); err != nil && !errors.Is(err, errNoPlace) {
+						t.Fatal(err)
+					}
+				}
+				if second%10 == 0 {
+					if err := look("other"); err != nil {
+						t.Errorf("another namespace: %v", err)
+					}
+				}
+				clock.Step(time.Second)
+			}
+			if want := 60 + 11; reads["greedy"] > want || reads["greedy"] < 60 || reads["other"] != 6 {
+				t.Errorf("%v reads in a minute, want %d", reads, want)
+			}
+			clock.Step(time.Minute)
+			if err := look("other"); err != nil || len(whole.readUntil) != 1 {
+				t.Errorf("left: %v (%v)", whole.readUntil, err)
 			}
 		})
 	}

@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -25,6 +26,9 @@ import (
 // larger Job is read while no other is. A Job for which there is no place comes again, so that it
 // holds up no other. Small Jobs need no place: no more of them are read than are reconciled at
 // once.
+//
+// What the cache doesn't hold of a Job is read each time that it's looked at, and its workers have
+// it looked at often. So these reads are paced, for each namespace.
 type wholeJobs struct {
 	client client.Client
 	live   client.Reader
@@ -37,6 +41,8 @@ type wholeJobs struct {
 	namespaces map[string]int64
 	// next are the namespaces for whose Jobs there was no place, in the order in which they get one.
 	next []waiter
+	// readUntil is until when the reads of a namespace for looks at its Jobs are as many as may be.
+	readUntil map[string]time.Time
 }
 
 // waiter is a namespace for whose Job there was no place, last at some time.
@@ -50,6 +56,10 @@ const (
 	wholeOfNamespace = 32 << 20
 	// waitsFor is how long a place is kept for a namespace that doesn't ask again.
 	waitsFor = 2 * awaitAtMost
+	// lookBytes is how much one namespace may read in a second for looks at its Jobs, by their weights,
+	// and lookAhead for how many seconds in advance.
+	lookBytes = 32 << 20
+	lookAhead = 10 * time.Second
 )
 
 // errNoPlace: the Jobs that are being read whole leave no memory for this one.
@@ -59,7 +69,7 @@ func newWholeJobs(hub client.Client, live client.Reader, clock clock.PassiveCloc
 	if weight == nil {
 		weight = func(types.UID) int64 { return packed.SmallWeight }
 	}
-	return &wholeJobs{client: hub, live: live, clock: clock, weight: weight, namespaces: map[string]int64{}}
+	return &wholeJobs{client: hub, live: live, clock: clock, weight: weight, namespaces: map[string]int64{}, readUntil: map[string]time.Time{}}
 }
 
 // allowance is what one turn holds of the memory for whole Jobs, for all of its reads: they follow
@@ -112,6 +122,32 @@ func (a *allowance) reserve(weight int64) bool {
 	return true
 }
 
+// mayLook reports whether the pace of the namespace allows to read a Job for a look at it, and counts
+// that.
+func (a *allowance) mayLook(job types.UID) bool {
+	weight := a.weight(job)
+	if weight <= packed.SmallWeight {
+		return true
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := a.clock.Now()
+	maps.DeleteFunc(a.readUntil, func(_ string, until time.Time) bool { return until.Before(now) })
+	until := later(a.readUntil[a.key.Namespace], now)
+	if until.Sub(now) > lookAhead {
+		return false
+	}
+	a.readUntil[a.key.Namespace] = until.Add(time.Duration(float64(weight) / lookBytes * float64(time.Second)))
+	return true
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
 // correct takes what a Job has needed, if that is more than was known before.
 func (a *allowance) correct(job *batchv1.Job) {
 	weight := packed.WeightOf(job)
@@ -144,16 +180,18 @@ func (a *allowance) refresh(ctx context.Context, s *dispatch.Snapshot, seen *see
 	var whole *mirror.Whole
 	var job *batchv1.Job
 	var err error
-	isKnown := seen.of(s.Job) && !isEdited
-	switch needed := mirror.Light(s.Job) && needsTemplate(s); {
-	case needed && isKnown:
+	isKnown, needed := seen.of(s.Job) && !isEdited, mirror.Light(s.Job) && needsTemplate(s)
+	switch {
+	case !needed && !isEdited:
+		return nil, nil
+	case !a.mayLook(s.Job.UID):
+		err = errNoPlace
+	case isKnown:
 		job, err = a.read(ctx, s.Job.UID)
-	case needed, isEdited:
+	default:
 		if whole, err = a.readWhole(ctx, s.Job.UID); err == nil {
 			job = whole.Job
 		}
-	default:
-		return nil, nil
 	}
 	if err == nil && isKnown && !seen.of(job) {
 		err = errStale
@@ -171,6 +209,9 @@ func (a *allowance) refresh(ctx context.Context, s *dispatch.Snapshot, seen *see
 func (a *allowance) complete(ctx context.Context, s *dispatch.Snapshot) error {
 	if s.Job == nil || !packed.IsStub(s.Job) {
 		return nil
+	}
+	if !a.mayLook(s.Job.UID) {
+		return errNoPlace
 	}
 	job, err := a.read(ctx, s.Job.UID)
 	return takeOver(s, job, err)
