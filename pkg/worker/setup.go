@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/jobferry/jobferry/pkg/util/pages"
 	"github.com/jobferry/jobferry/pkg/util/queue"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
@@ -66,14 +67,17 @@ func addJobs(mgr manager.Manager, t *takeover, o Options, m *metrics) error {
 	q := queue.New(name, controllerOptions.RateLimiter)
 	controllerOptions.NewQueue = queue.Use(q)
 	pods := podWriter{client: mgr.GetClient(), finalizer: o.TrackingFinalizer}
+	live, err := client.New(pages.Bounded(mgr.GetConfig()), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return fmt.Errorf("client without a cache: %w", err)
+	}
 	known := &memory{jobs: map[types.NamespacedName]*pending{}}
 	r := &reconciler{
-		client: mgr.GetClient(), live: mgr.GetAPIReader(), cached: t, pods: pods, metrics: m, options: o, clock: clock.RealClock{},
+		client: mgr.GetClient(), live: live, cached: t, pods: pods, metrics: m, options: o, clock: clock.RealClock{},
 		memory: known, queue: q,
 		// The built-in's source and kind of event, so that filters on them keep working.
 		events: mgr.GetEventRecorderFor("job-controller"), //nolint:staticcheck // the built-in writes core/v1 events
 	}
-	var err error
 	if r.fence, err = addFence(mgr, o, q); err != nil {
 		return err
 	}

@@ -11,21 +11,25 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/util/pages"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
 // podsPerPage and pageBytes bound the answers of the API server: by how many Pods there are, and by
 // the size of the template that they are made from, in bytes of protobuf. What is decoded takes up
-// to fifty times as much.
+// to fifty times as much. A page in which others have made the Pods larger has maxPageBytes at most,
+// or one Pod.
 const (
-	podsPerPage = 500
-	pageBytes   = 1 << 20
-	podBytes    = 2 << 10 // what each has besides
+	podsPerPage  = 500
+	pageBytes    = 1 << 20
+	podBytes     = 2 << 10 // what each has besides
+	maxPageBytes = 4 << 20
 )
 
 // smallPod and largePod are sizes of templates, up to which pages are full, and from which one is
@@ -44,14 +48,22 @@ func pageOf(job *batchv1.Job) int64 {
 	return max(min(pageBytes/(size+podBytes), podsPerPage), 1)
 }
 
-// listPods lists a page of a Job's Pods. Those of large templates follow each other.
-func (r *reconciler) listPods(ctx context.Context, job *batchv1.Job, page *corev1.PodList, options ...client.ListOption) error {
-	if job.Spec.Template.Size() > largePod {
+// listPods lists a page of Pods. Pages of one, and those of large templates, follow each other.
+func (r *reconciler) listPods(ctx context.Context, job *batchv1.Job, selector labels.Selector, options metav1.ListOptions) (*corev1.PodList, error) {
+	if options.Limit == 1 || job.Spec.Template.Size() > largePod {
 		r.largePods.Lock()
 		defer r.largePods.Unlock()
 	}
-	return r.live.List(ctx, page, append(options, client.InNamespace(job.Namespace), client.Limit(pageOf(job)))...)
+	if options.Limit > 1 {
+		ctx = pages.Within(ctx, maxPageBytes)
+	}
+	var page corev1.PodList
+	return &page, r.live.List(ctx, &page, &client.ListOptions{
+		Namespace: job.Namespace, LabelSelector: selector, Limit: options.Limit, Continue: options.Continue,
+	})
 }
+
+func isTooLarge(err error) bool { return errors.Is(err, pages.ErrTooLarge) }
 
 // answered reports whether the API server has refused a request with this error, or never got it.
 // After any other error the request may have been carried out.
@@ -82,10 +94,11 @@ func (r *reconciler) confirmPods(ctx context.Context, job *batchv1.Job, cached [
 	if err != nil {
 		return err
 	}
-	existing := sets.New[types.UID]()
-	for more := ""; ; {
-		var page corev1.PodList
-		err := r.listPods(ctx, job, &page, client.MatchingLabelsSelector{Selector: selector}, client.Continue(more))
+	existing, options := sets.New[types.UID](), metav1.ListOptions{Limit: pageOf(job)}
+	for {
+		page, err := pages.Read(ctx, &options, isTooLarge, func(ctx context.Context, o metav1.ListOptions) (*corev1.PodList, error) {
+			return r.listPods(ctx, job, selector, o)
+		})
 		if err != nil {
 			return fmt.Errorf("list the Pods of Job %s: %w", job.Name, err)
 		}
@@ -96,9 +109,10 @@ func (r *reconciler) confirmPods(ctx context.Context, job *batchv1.Job, cached [
 			}
 		}
 		known.observe(cached)
-		if more = page.Continue; more == "" {
+		if options.Continue = page.Continue; options.Continue == "" {
 			break
 		}
+		options.Limit = min(2*options.Limit, pageOf(job))
 	}
 	maps.DeleteFunc(known.created, func(uid types.UID, _ createdPod) bool { return !existing.Has(uid) })
 	known.unanswered = false
