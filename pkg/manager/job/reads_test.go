@@ -162,8 +162,8 @@ func container(c corev1.Container) corev1.PodSpec {
 	return corev1.PodSpec{Containers: []corev1.Container{c}}
 }
 
-// mostRead is what is allocated at most for a Job that etcd accepts, and mostHeld what it takes when
-// it's read: most of that are maps of one entry, each of which takes 40 times its protobuf.
+// mostRead is what is allocated at most for a Job that etcd accepts, and mostHeld what it takes
+// when it's read: most of that are maps of one entry, each of which takes 40 times its protobuf.
 const (
 	mostRead = 80 << 20
 	mostHeld = 56 << 20

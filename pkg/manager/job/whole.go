@@ -56,8 +56,8 @@ const (
 	wholeOfNamespace = 32 << 20
 	// waitsFor is how long a place is kept for a namespace that doesn't ask again.
 	waitsFor = 2 * awaitAtMost
-	// lookBytes is how much one namespace may read in a second for looks at its Jobs, by their weights,
-	// and lookAhead for how many seconds in advance.
+	// lookBytes is how much one namespace may read in a second for looks at its Jobs, by their
+	// weights, and lookAhead for how many seconds in advance.
 	lookBytes = 32 << 20
 	lookAhead = 10 * time.Second
 )
@@ -122,8 +122,8 @@ func (a *allowance) reserve(weight int64) bool {
 	return true
 }
 
-// mayLook reports whether the pace of the namespace allows to read a Job for a look at it, and counts
-// that.
+// mayLook reports whether the pace of the namespace allows to read a Job for a look at it, and
+// counts that.
 func (a *allowance) mayLook(job types.UID) bool {
 	weight := a.weight(job)
 	if weight <= packed.SmallWeight {

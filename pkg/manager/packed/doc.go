@@ -8,11 +8,11 @@
 //	                                          └──> Facts: of all Jobs at once, without unpacking
 //
 // Cache is controller-runtime's cache with its Jobs packed. Its readers and handlers see
-// batchv1.Jobs. Nothing is shared with the store, but the handlers share those of events. HubJobs decides which hub Jobs
-// it holds whole, which ones light, without their Pod templates, and which ones as stubs. A light
-// Job has all that's read without its template. A stub only tells where a Job is placed, and in
-// which state: nobody decides about the Job before it's read from the hub. Each worker's informer
-// packs its mirrors by Pack.
+// batchv1.Jobs. Nothing is shared with the store, but the handlers share those of events. HubJobs
+// decides which hub Jobs it holds whole, which ones light, without their Pod templates, and which
+// ones as stubs. A light Job has all that's read without its template. A stub only tells where a
+// Job is placed, and in which state: nobody decides about the Job before it's read from the hub.
+// Each worker's informer packs its mirrors by Pack.
 //
 // HubJobs also knows what each large Job weighs: what it takes while it's read from the hub again.
 //

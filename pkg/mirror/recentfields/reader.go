@@ -13,8 +13,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/util/jsonscan"
 )
 
-// reader looks for recent fields in JSON. A fingerprint is that of the list of all values of a path,
-// as fingerprint makes it of their trees.
+// reader looks for recent fields in JSON. A fingerprint is that of the list of all values of a
+// path, as fingerprint makes it of their trees.
 type reader struct {
 	*jsonscan.Scanner
 	found map[string]hash.Hash
