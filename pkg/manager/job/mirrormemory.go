@@ -49,6 +49,7 @@ func (r *record) forgetMirrorsLocked() {
 func (s *store) unlinkMirrorLocked(r *record, worker string) {
 	unlink(s.mirrored, worker, r)
 	unlink(s.large, worker, r)
+	unlink(s.kept, worker, r)
 }
 
 // mirroredIn returns the Jobs with a mirror that this process has written to in a worker.

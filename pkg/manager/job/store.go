@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -25,9 +26,10 @@ type store struct {
 	onWorker map[string]map[*record]struct{}
 	counts   map[status]int
 	// mirrored has the Jobs with a mirror that this process has written to in a worker; large has
-	// those whose last write there had a large answer, and some of which that was dropped since.
-	mirrored, large map[string]map[*record]struct{}
-	runtimes        *line.Runtimes
+	// those whose last write there had a large answer, and some of which that was dropped since; kept
+	// has those with a mirror that the worker should have removed.
+	mirrored, large, kept map[string]map[*record]struct{}
+	runtimes              *line.Runtimes
 	// waiting are the Jobs to be reconciled when a worker has more free capacity, or another state.
 	waiting map[types.NamespacedName]struct{}
 	// heldBack are the Jobs to be reconciled when the labels of their namespace change.
@@ -41,6 +43,7 @@ func newStore(runtimes *line.Runtimes) *store {
 		counts:   map[status]int{},
 		mirrored: map[string]map[*record]struct{}{},
 		large:    map[string]map[*record]struct{}{},
+		kept:     map[string]map[*record]struct{}{},
 		runtimes: runtimes,
 		waiting:  map[types.NamespacedName]struct{}{},
 		heldBack: map[types.NamespacedName]struct{}{},
@@ -244,18 +247,16 @@ func (s *store) counted() map[status]int {
 
 // unreleased returns the mirrors that workers should have removed, in order of names.
 func (s *store) unreleased() map[string][]types.NamespacedName {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	all := map[string][]types.NamespacedName{}
-	for key, r := range s.records {
-		for worker, m := range r.mirrors {
-			if m.unreleased {
-				all[worker] = append(all[worker], key)
-			}
-		}
+	s.mu.Lock()
+	for worker, records := range s.kept {
+		all[worker] = keysOf(records)
 	}
-	for _, keys := range all {
-		slices.SortFunc(keys, func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
+	s.mu.Unlock()
+	for _, keys := range all { // without the lock: a worker keeps any number
+		slices.SortFunc(keys, func(a, b types.NamespacedName) int {
+			return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+		})
 	}
 	return all
 }

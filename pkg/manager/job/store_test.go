@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/line"
 )
 
@@ -216,6 +218,50 @@ func TestMirrorsAreFoundByWorker(t *testing.T) {
 	}
 }
 
+// Which mirrors workers should have removed is answered from these mirrors, whatever number of Jobs
+// the hub has.
+func TestKeptMirrorsAreFoundByWorker(t *testing.T) {
+	s := newStore(line.NewRuntimes())
+	keeps := func(name, worker string, overdue bool) *record {
+		r := s.open(types.NamespacedName{Namespace: "team", Name: name})
+		r.release([]dispatch.Release{{Worker: worker, Overdue: overdue}}, noon)
+		return r
+	}
+	want := func(when string, want map[string][]string) {
+		t.Helper()
+		got := map[string][]string{}
+		for worker, keys := range s.unreleased() {
+			for _, key := range keys {
+				got[worker] = append(got[worker], key.Name)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", when, diff)
+		}
+	}
+	for _, name := range []string{"three", "one", "two", "four"} {
+		keeps(name, "a", true)
+	}
+	forgotten := keeps("five", "b", true)
+	keeps("five", "a", false)
+	want("b has released one", map[string][]string{"a": {"four", "one", "three", "two"}})
+	keeps("five", "b", true)
+	all := s.records
+	s.records = nil
+	want("no Job is looked at", map[string][]string{"a": {"four", "one", "three", "two"}, "b": {"five"}})
+	s.records = all
+	s.forgetAnswers("a")
+	keeps("one", "a", false)
+	want("a is restored, and releases one", map[string][]string{"a": {"four", "three", "two"}, "b": {"five"}})
+	s.forgetWorker("a")
+	s.forget(forgotten.key, unseen)
+	forgotten.release([]dispatch.Release{{Worker: "b", Overdue: true}}, noon)
+	want("worker and Job are gone", map[string][]string{})
+	if len(s.kept) > 0 {
+		t.Errorf("left behind: %v", s.kept)
+	}
+}
+
 // A hub has 50,000 Jobs in one worker, and another worker changes, or gives a large answer.
 func BenchmarkWorkerOfManyJobs(b *testing.B) {
 	s := newStore(line.NewRuntimes())
@@ -232,6 +278,11 @@ func BenchmarkWorkerOfManyJobs(b *testing.B) {
 	b.Run("answers", func(b *testing.B) {
 		for b.Loop() {
 			s.largeAnswers("a", noon)
+		}
+	})
+	b.Run("keeps none", func(b *testing.B) {
+		for b.Loop() {
+			s.unreleased()
 		}
 	})
 }
