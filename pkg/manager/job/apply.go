@@ -136,10 +136,20 @@ func (r *Reconciler) act(ctx context.Context, t *turn, action dispatch.Action) (
 	return r.actIn(ctx, t, w, action)
 }
 
-// actIn carries out one action in a worker.
+// actIn carries out one action in a worker. If others wait for the place that the Job has, it ends
+// after a while.
 func (r *Reconciler) actIn(ctx context.Context, t *turn, w worker, action dispatch.Action) (result, error) {
-	ctx, release := w.Hold(ctx)
-	defer release()
+	var did result
+	err := t.whole.atWorker(ctx, func(ctx context.Context) (err error) {
+		ctx, release := w.Hold(ctx)
+		defer release()
+		did, err = r.doIn(ctx, t, w, action)
+		return err
+	})
+	return did, err
+}
+
+func (r *Reconciler) doIn(ctx context.Context, t *turn, w worker, action dispatch.Action) (result, error) {
 	switch a := action.(type) {
 	case dispatch.ConfirmLeft:
 		return r.confirmLeft(ctx, t, w)

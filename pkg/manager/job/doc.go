@@ -37,7 +37,7 @@
 // places the Job, or else after a live read. This replaces a watchdog over the process and costs no
 // request on the plain way of a Job.
 //
-// All of a hub Job that isn't from the cache comes through whole.go, which bounds what such Jobs
+// All of a hub Job that isn't from the cache comes through whole.go; places.go bounds what such Jobs
 // take in memory at once.
 //
 // # Fields that the types don't know

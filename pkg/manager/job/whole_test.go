@@ -176,44 +176,6 @@ func TestFewJobsAreReadAtATime(t *testing.T) {
 	}
 }
 
-// TestLargeJobsTakeTurns follows who may read a Job of some weight, and when.
-func TestLargeJobsTakeTurns(t *testing.T) {
-	clock := testingclock.NewFakeClock(noon)
-	whole := newWholeJobs(nil, nil, clock, nil)
-	open := func(namespace string) *allowance { return whole.open(types.NamespacedName{Namespace: namespace}) }
-	want := func(step string, a *allowance, weight int64, want bool) {
-		t.Helper()
-		if got := a.reserve(weight); got != want {
-			t.Errorf("%s: %t", step, got)
-		}
-	}
-	once := open("once")
-	once.isOnce = true
-	huge, again, medium, other := open("greedy"), open("greedy"), open("medium"), open("other")
-	want("the largest Job, while there is no other", huge, 3*wholeBytes, true)
-	want("the same Job again", huge, 3*wholeBytes, true)
-	want("another one of the namespace", again, 3*wholeBytes, false)
-	want("who asks once", once, wholeBytes, false)
-	want("of others", other, 2*wholeBytes, false)
-	want("of others, medium", medium, 1<<20, false)
-	for range 1000 {
-		want("small ones", open("small"), packed.SmallWeight, true)
-	}
-	huge.release()
-	want("the namespace isn't the next", again, 3*wholeBytes, false)
-	want("the next but one", medium, 1<<20, false)
-	want("the next", other, 2*wholeBytes, true)
-	other.release()
-	want("it, too, isn't the next again", other, 2*wholeBytes, false)
-	want("the namespace, but it isn't the next", again, 3*wholeBytes, false)
-	clock.Step(waitsFor + 1)
-	want("nobody has asked for long", again, 3*wholeBytes, true)
-	again.release()
-	if whole.held != 0 || len(whole.namespaces) > 0 {
-		t.Errorf("left: %d, %v", whole.held, whole.namespaces)
-	}
-}
-
 // TestAKnownSpecIsReadWithTypes: only what isn't known of a Job is worth its JSON.
 func TestAKnownSpecIsReadWithTypes(t *testing.T) {
 	full := aJob("train")
