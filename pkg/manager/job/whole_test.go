@@ -27,18 +27,23 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/line"
 	"github.com/jobferry/jobferry/pkg/manager/packed"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // TestStoriesOfLightJobs: a Job and its mirrors that are held without their Pod templates, or as a
-// stub, take the same way as others.
+// stub, take the same way as others, and so does a large Job, of which the hub's answers aren't
+// remembered.
 func TestStoriesOfLightJobs(t *testing.T) {
-	for held, lightly := range map[string]func(*batchv1.Job){"light": mirror.Lighten, "stub": packed.MakeStub} {
+	for held, row := range map[string]struct{ lightly, enlarges func(*batchv1.Job) }{
+		"light": {mirror.Lighten, nil}, "stub": {packed.MakeStub, nil},
+		"large": {nil, manyVariables}, "large, stub": {packed.MakeStub, manyVariables},
+	} {
 		for _, s := range stories {
 			t.Run(held+"/"+s.name, func(t *testing.T) {
 				w := newWorld(t)
-				w.lightly = lightly
+				w.lightly, w.enlarges = row.lightly, row.enlarges
 				s.play(w)
 				want, err := os.ReadFile(filepath.Join("testdata", s.name+".log"))
 				if err != nil {
@@ -69,6 +74,50 @@ func TestAStubLosesNothing(t *testing.T) {
 	w.step(time.Minute)
 	if left := w.hub.jobs[jobKey]; left == nil || !slices.Equal(left.Finalizers, theirs) {
 		t.Errorf("deleted: left is %v", left)
+	}
+}
+
+// manyVariables gives a Job's Pods 3,000 environment variables, each of which takes a hundred bytes.
+func manyVariables(job *batchv1.Job) {
+	main := &job.Spec.Template.Spec.Containers[0]
+	main.Env = append(main.Env, slices.Repeat([]corev1.EnvVar{{Name: "a"}}, 3000)...)
+}
+
+// TestLargeAnswersOfTheHubAreNotRemembered: the hub's answers to writes take little memory until the
+// cache shows them, and the mirror of such a Job has all that the Job has.
+func TestLargeAnswersOfTheHubAreNotRemembered(t *testing.T) {
+	s := newStore(line.NewRuntimes())
+	small := aJob("small")
+	s.open(keyOf(small)).wrote(small, noon)
+	if held := s.open(keyOf(small)).hub.job; held != small {
+		t.Errorf("of a small Job is remembered %v", held)
+	}
+	proto, err := tinyJob(10_000).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := heap().HeapAlloc
+	for i := range 16 {
+		var answer batchv1.Job
+		if err := answer.Unmarshal(proto); err != nil {
+			t.Fatal(err)
+		}
+		answer.Name = fmt.Sprint("large-", i)
+		s.open(keyOf(&answer)).wrote(&answer, noon)
+	}
+	took := int64(heap().HeapAlloc) - int64(before) //nolint:gosec // no heap has 2^63 bytes
+	t.Logf("16 answers of %d KiB of protobuf take %d KiB", len(proto)>>10, took>>10)
+	if took > 1<<20 {
+		t.Errorf("16 answers take %d bytes", took)
+	}
+	runtime.KeepAlive(s)
+
+	w := newWorld(t)
+	w.enlarges = manyVariables
+	w.submits(aJob("train"))
+	w.step(time.Second)
+	if m := w.worker("a").api.jobs[jobKey]; m == nil || len(m.Spec.Template.Spec.Containers[0].Env) != 3000 {
+		t.Errorf("the mirror is %v", m)
 	}
 }
 
