@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -74,6 +75,55 @@ func TestStoreIndexes(t *testing.T) {
 	}
 	if len(s.records)+len(s.counts)+len(s.onWorker)+len(s.waiting) != 0 {
 		t.Errorf("left behind: %+v", s)
+	}
+}
+
+// Forged placements take a bounded part of the memory, and keep no Job from the index of a worker
+// that there is.
+func TestForgedPlacementsTakeLittleMemory(t *testing.T) {
+	s := newStore(line.NewRuntimes())
+	s.isRegistered = func(worker string) bool { return worker == "real" }
+	placedOn := func(namespace string, i int, key, value string) *batchv1.Job {
+		job := onWorker(fmt.Sprint("job-", i), "")
+		job.Namespace, job.Annotations = namespace, map[string]string{key: value}
+		return job
+	}
+	before := heap().HeapAlloc
+	for i := range 300 {
+		workers := []string{"real"}
+		for n := range 999 {
+			workers = append(workers, fmt.Sprintf("w%d-%d", i, n))
+		}
+		s.observe(placedOn("mallory", i, v1alpha1.AnnotationShards, strings.Join(workers, ";")), noon)
+	}
+	for i := range 40 {
+		s.observe(placedOn("mallory", 300+i, v1alpha1.AnnotationCluster, fmt.Sprint(i, strings.Repeat("a", 200_000))), noon)
+	}
+	s.observe(placedOn("team", 0, v1alpha1.AnnotationShards, "gone;real"), noon)
+	took := int64(heap().HeapAlloc) - int64(before) //nolint:gosec // no heap has 2^63 bytes
+	t.Logf("they take %d KiB, and count as %d KiB", took>>10, s.names["mallory"]>>10)
+	if took > 2*maxNames {
+		t.Errorf("they take %d bytes", took)
+	}
+	if on, gone := len(s.on("real")), len(s.on("gone")); on != 301 || gone != 1 {
+		t.Errorf("%d Jobs on a worker that there is, %d on one that was removed", on, gone)
+	}
+	s.observe(placedOn("mallory", 299, v1alpha1.AnnotationCluster, "real"), noon)
+	for key, r := range s.records {
+		s.forget(key, r.id)
+	}
+	if len(s.names)+len(s.onWorker)+len(s.counts) > 0 {
+		t.Errorf("left behind: %v", s.names)
+	}
+}
+
+func TestForgedPlacementsMakeNoSeries(t *testing.T) {
+	w := newWorld(t)
+	w.store.observe(onWorker("forged", "nowhere"), noon)
+	w.store.observe(onWorker("honest", "a"), noon)
+	want := map[string]float64{"jobs  Placed": 1, "jobs a Placed": 1}
+	if diff := cmp.Diff(want, w.collected()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 
