@@ -167,8 +167,8 @@ func (c *jobsCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// counted is the number of Jobs by worker and phase. What isn't the name of a worker makes no series:
-// any may be in a Job.
+// counted is the number of Jobs by worker and phase. What isn't the name of a worker makes no
+// series: any may be in a Job.
 func (c *jobsCollector) counted() map[status]int {
 	counts := map[status]int{}
 	for is, n := range c.store.counted() {

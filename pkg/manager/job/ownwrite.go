@@ -30,8 +30,8 @@ type ownWrite struct {
 // the hub answered. Many may be: no turn has a place for them.
 const maxHeldAnswer = packed.SmallWeight
 
-// heldOf is what is remembered of a hub Job as the hub answered: of a large one a stub, as the cache
-// may hold it. The next turn reads that Job again.
+// heldOf is what is remembered of a hub Job as the hub answered: of a large one a stub, as the
+// cache may hold it. The next turn reads that Job again.
 func heldOf(answer *batchv1.Job) *batchv1.Job {
 	if decoded.Size(answer) <= maxHeldAnswer {
 		return answer

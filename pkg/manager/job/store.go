@@ -1,7 +1,6 @@
 package job
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -271,22 +270,6 @@ func (s *store) counted() map[status]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.counts)
-}
-
-// unreleased returns the mirrors that workers should have removed, in order of names.
-func (s *store) unreleased() map[string][]types.NamespacedName {
-	all := map[string][]types.NamespacedName{}
-	s.mu.Lock()
-	for worker, records := range s.kept {
-		all[worker] = keysOf(records)
-	}
-	s.mu.Unlock()
-	for _, keys := range all { // without the lock: a worker keeps any number
-		slices.SortFunc(keys, func(a, b types.NamespacedName) int {
-			return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
-		})
-	}
-	return all
 }
 
 // waitingJobs is how many Jobs wait for capacity.

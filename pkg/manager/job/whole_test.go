@@ -77,14 +77,14 @@ func TestAStubLosesNothing(t *testing.T) {
 	}
 }
 
-// manyVariables gives a Job's Pods 3,000 environment variables, each of which takes a hundred bytes.
+// manyVariables gives a Job's Pods 3,000 environment variables, which take a hundred bytes each.
 func manyVariables(job *batchv1.Job) {
 	main := &job.Spec.Template.Spec.Containers[0]
 	main.Env = append(main.Env, slices.Repeat([]corev1.EnvVar{{Name: "a"}}, 3000)...)
 }
 
-// TestLargeAnswersOfTheHubAreNotRemembered: the hub's answers to writes take little memory until the
-// cache shows them, and the mirror of such a Job has all that the Job has.
+// TestLargeAnswersOfTheHubAreNotRemembered: the hub's answers to writes take little memory until
+// the cache shows them, and the mirror of such a Job has all that the Job has.
 func TestLargeAnswersOfTheHubAreNotRemembered(t *testing.T) {
 	s := newStore(line.NewRuntimes())
 	small := aJob("small")
