@@ -7,11 +7,9 @@ import (
 	"sync"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/manager/tracing/spans"
@@ -136,10 +134,20 @@ func (r *Reconciler) act(ctx context.Context, t *turn, action dispatch.Action) (
 	return r.actIn(ctx, t, w, action)
 }
 
-// actIn carries out one action in a worker.
+// actIn carries out one action in a worker. If others wait for the place that the Job has, it ends
+// after a while.
 func (r *Reconciler) actIn(ctx context.Context, t *turn, w worker, action dispatch.Action) (result, error) {
-	ctx, release := w.Hold(ctx)
-	defer release()
+	var did result
+	err := t.whole.atWorker(ctx, func(ctx context.Context) (err error) {
+		ctx, release := w.Hold(ctx)
+		defer release()
+		did, err = r.doIn(ctx, t, w, action)
+		return err
+	})
+	return did, err
+}
+
+func (r *Reconciler) doIn(ctx context.Context, t *turn, w worker, action dispatch.Action) (result, error) {
 	switch a := action.(type) {
 	case dispatch.ConfirmLeft:
 		return r.confirmLeft(ctx, t, w)
@@ -269,27 +277,4 @@ func (r *Reconciler) writeStatus(ctx context.Context, t *turn, a dispatch.WriteS
 	}
 	r.tracer.Did(t.Job, span)
 	return changed, nil
-}
-
-// statusRejected counts a status that the hub rejected; pkg/mirror should have known. It isn't
-// tried again, and delays nothing else.
-func (r *Reconciler) statusRejected(ctx context.Context, t *turn, err error) result {
-	done := r.tell(ctx, t, dispatch.Report{
-		Reason: v1alpha1.EventStatusRejected, Warning: true, Rule: dispatch.RuleHub,
-		Message: "The hub's API server rejected the next status: " + err.Error(),
-	})
-	var mirrors []*batchv1.Job
-	for _, w := range t.AssignedWorkers() {
-		if w.Mirror != nil {
-			mirrors = append(mirrors, w.Mirror)
-		}
-	}
-	if shown := t.Reflected(); shown != nil && shown.Mirror != nil {
-		t.record.updateMirror(shown.Name, func(m *mirrorMemory) { m.rejected = states(t.Job, shown.Mirror) })
-		done.changed = true
-	} else if t.Divided != nil {
-		t.record.update(func(m *memory) { m.rejected = states(t.Job, mirrors...) })
-		done.changed = true
-	}
-	return done
 }

@@ -122,6 +122,11 @@ func (r *record) release(releases []dispatch.Release, now time.Time) {
 			if m.unreleased = release.Overdue; !isDue {
 				m.release = releaseClock{}
 			}
+			if m.unreleased && r.store.records[r.key] == r {
+				link(r.store.kept, worker, r)
+			} else {
+				unlink(r.store.kept, worker, r)
+			}
 		}
 	})
 }

@@ -79,14 +79,18 @@ func (r *Reconciler) areReturned(ctx context.Context, t *turn, before, next shar
 		if !stays || leaves.Len() == 0 || !registered {
 			continue
 		}
-		var live batchv1.Job
-		switch err := w.Client().Get(ctx, t.Key, &live); {
-		case apierrors.IsNotFound(err):
-			continue
-		case err != nil:
-			return false, &workerError{was.Worker, err}
+		var live *batchv1.Job
+		err := t.whole.atWorker(ctx, func(ctx context.Context) (err error) {
+			live, err = existingIn(ctx, t, w)
+			return err
+		})
+		if err != nil {
+			return false, err
 		}
-		if held, known := was.Held(&live); !mirror.Finished(&live) && (!known || len(held.Intersect(leaves.Indexes)) > 0) {
+		if live == nil {
+			continue
+		}
+		if held, known := was.Held(live); !mirror.Finished(live) && (!known || len(held.Intersect(leaves.Indexes)) > 0) {
 			return false, nil
 		}
 	}

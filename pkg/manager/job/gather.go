@@ -50,11 +50,12 @@ type gatherer struct {
 
 // gather makes the snapshot of the Job of an allowance. It returns the hub Job, too, if it was read
 // past the cache.
-func (g *gatherer) gather(ctx context.Context, hub *allowance, k known, now time.Time) (*dispatch.Snapshot, *mirror.Whole, error) {
+func (g *gatherer) gather(ctx context.Context, hub *allowance, k *known, now time.Time) (*dispatch.Snapshot, *mirror.Whole, error) {
 	key := hub.key
 	s := &dispatch.Snapshot{Now: now, Origin: g.origin, HubKeys: g.hubKeys, Key: key, Timing: g.timing, WritesInFlight: g.inFlight()}
 	k.seen = map[string]*batchv1.Job{}
 	s.Job = k.hub.latest(g.cachedJob(ctx, key), now)
+	k.isShown = s.Job != k.hub.job
 	if err := hub.complete(ctx, s); err != nil {
 		return s, nil, err
 	}
@@ -65,7 +66,7 @@ func (g *gatherer) gather(ctx context.Context, hub *allowance, k known, now time
 		s.PassedOver, s.Admission = k.passedOver, g.admission(ctx, s.Job)
 		s.NotDispatched = g.namespaces.closed(ctx, key.Namespace)
 		var err error
-		if whole, err = g.readWhole(ctx, hub, s, &k); err != nil {
+		if whole, err = g.readWhole(ctx, hub, s, k); err != nil {
 			return s, nil, err
 		}
 		assigned, from = s.Job.Annotations[v1alpha1.AnnotationCluster], s.Job.Annotations[v1alpha1.AnnotationMovedFrom]
@@ -73,12 +74,12 @@ func (g *gatherer) gather(ctx context.Context, hub *allowance, k known, now time
 	switch {
 	case s.Job == nil:
 	case assigned != "":
-		s.Assigned = g.assigned(s, assigned, k)
-		s.Return = g.returning(s, &k)
+		s.Assigned = g.assigned(s, assigned, *k)
+		s.Return = g.returning(s, k)
 	case shards.IsPlaced(s.Job):
-		s.Divided = g.divided(s, k)
+		s.Divided = g.divided(s, *k)
 	}
-	s.Others = g.others(s, from, k)
+	s.Others = g.others(s, from, *k)
 	s.Used.Observations = g.used(s)
 	if w := s.Reflected(); w != nil && w.Mirror != nil && s.Job != nil {
 		rejected := k.mirrors[w.Name].rejected

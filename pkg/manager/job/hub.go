@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 )
 
 // All writes are merge patches with the UID, and where lists are replaced or a placement is written
@@ -55,6 +56,29 @@ func (r *Reconciler) wroteHub(t *turn, answer *batchv1.Job) {
 	for _, worker := range t.record.wrote(answer, now) {
 		r.workers.PlacementsChanged(worker)
 	}
+}
+
+// statusRejected counts a status that the hub rejected; pkg/mirror should have known. It isn't
+// tried again, and delays nothing else.
+func (r *Reconciler) statusRejected(ctx context.Context, t *turn, err error) result {
+	done := r.tell(ctx, t, dispatch.Report{
+		Reason: v1alpha1.EventStatusRejected, Warning: true, Rule: dispatch.RuleHub,
+		Message: "The hub's API server rejected the next status: " + err.Error(),
+	})
+	var mirrors []*batchv1.Job
+	for _, w := range t.AssignedWorkers() {
+		if w.Mirror != nil {
+			mirrors = append(mirrors, w.Mirror)
+		}
+	}
+	if shown := t.Reflected(); shown != nil && shown.Mirror != nil {
+		t.record.updateMirror(shown.Name, func(m *mirrorMemory) { m.rejected = states(t.Job, shown.Mirror) })
+		done.changed = true
+	} else if t.Divided != nil {
+		t.record.update(func(m *memory) { m.rejected = states(t.Job, mirrors...) })
+		done.changed = true
+	}
+	return done
 }
 
 // removeFinalizer removes our finalizer from a hub Job.

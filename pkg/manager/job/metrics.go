@@ -140,7 +140,7 @@ func (c *jobsCollector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *jobsCollector) Collect(ch chan<- prometheus.Metric) {
-	for is, n := range c.store.counted() {
+	for is, n := range c.counted() {
 		ch <- prometheus.MustNewConstMetric(jobsDesc, prometheus.GaugeValue, float64(n), is.worker, string(is.phase))
 	}
 	pending := map[string]int{}
@@ -165,6 +165,19 @@ func (c *jobsCollector) Collect(ch chan<- prometheus.Metric) {
 			ch <- prometheus.MustNewConstMetric(mirrorsDesc, prometheus.GaugeValue, float64(n), worker.Name(), string(phase))
 		}
 	}
+}
+
+// counted is the number of Jobs by worker and phase. What isn't the name of a worker makes no
+// series: any may be in a Job.
+func (c *jobsCollector) counted() map[status]int {
+	counts := map[status]int{}
+	for is, n := range c.store.counted() {
+		if _, registered := c.workers.get(is.worker); !registered {
+			is.worker = ""
+		}
+		counts[is] += n
+	}
+	return counts
 }
 
 // maxUnreleased bounds the series of one worker: it chooses how many there are.

@@ -1,7 +1,10 @@
 package job
 
 import (
+	"cmp"
 	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -49,6 +52,7 @@ func (r *record) forgetMirrorsLocked() {
 func (s *store) unlinkMirrorLocked(r *record, worker string) {
 	unlink(s.mirrored, worker, r)
 	unlink(s.large, worker, r)
+	unlink(s.kept, worker, r)
 }
 
 // mirroredIn returns the Jobs with a mirror that this process has written to in a worker.
@@ -56,6 +60,22 @@ func (s *store) mirroredIn(worker string) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return keysOf(s.mirrored[worker])
+}
+
+// unreleased returns the mirrors that workers should have removed, in order of names.
+func (s *store) unreleased() map[string][]types.NamespacedName {
+	all := map[string][]types.NamespacedName{}
+	s.mu.Lock()
+	for worker, records := range s.kept {
+		all[worker] = keysOf(records)
+	}
+	s.mu.Unlock()
+	for _, keys := range all { // without the lock: a worker keeps any number
+		slices.SortFunc(keys, func(a, b types.NamespacedName) int {
+			return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+		})
+	}
+	return all
 }
 
 // largeAnswers returns the bytes that are remembered of large answers of a worker, and drops those

@@ -172,11 +172,10 @@ func (r *Reconciler) disownMirror(ctx context.Context, t *turn, w worker, a disp
 	return done, nil
 }
 
-// Limits of what is remembered of a worker's answers until its cache shows them, in bytes: answers
-// that have more than largeAnswer bytes of protobuf take maxLargeAnswers at most as they are
-// decoded, by worker.
+// Limits of what is remembered of a worker's answers until its cache shows them, in bytes as they
+// are decoded: answers of more than largeAnswer take maxLargeAnswers at most, by worker.
 const (
-	largeAnswer     = 16 << 10
+	largeAnswer     = 64 << 10
 	maxLargeAnswers = 16 << 20
 )
 
@@ -186,8 +185,8 @@ func (r *Reconciler) wroteMirror(rec *record, w worker, answer *batchv1.Job) err
 	mirror.SlimMirror(answer)
 	now := r.clock.Now()
 	write := ownWrite{job: answer, at: now}
-	if answer.Size() > largeAnswer {
-		write.large = decoded.Size(answer)
+	if size := decoded.Size(answer); size > largeAnswer {
+		write.large = size
 	}
 	if write.large > 0 && write.large+r.store.largeAnswers(w.Name(), now) > maxLargeAnswers {
 		return &refusalError{worker: w.Name(), reason: v1alpha1.EventMirrorRefused,

@@ -57,17 +57,21 @@ func deletionOf(job *batchv1.Job, before metav1.DeletionPropagation, seen bool) 
 // changed. An answer that is the last there is of a Job is not kept: the watch may have reported
 // its end before.
 func (r *record) wrote(job *batchv1.Job, now time.Time) (changed []string) {
-	r.store.mu.Lock()
-	defer r.store.mu.Unlock()
 	isLast := job.DeletionTimestamp != nil && len(job.Finalizers) == 0
+	var held *batchv1.Job
 	if !isLast {
 		mirror.Slim(job)
+		held = heldOf(job)
+	}
+	r.store.mu.Lock()
+	defer r.store.mu.Unlock()
+	if !isLast {
 		changed = r.store.indexLocked(r, job)
 	}
 	r.updateLocked(func(m *memory) {
 		m.answered, m.hubRefusals = now, 0
 		if !isLast {
-			m.hub, m.run = ownWrite{job: job, at: now}, runOf(job)
+			m.hub, m.run = ownWrite{job: held, at: now}, runOf(job)
 		}
 	})
 	return changed

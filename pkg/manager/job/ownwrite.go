@@ -7,6 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/jobferry/jobferry/pkg/manager/packed"
+	"github.com/jobferry/jobferry/pkg/util/decoded"
 	"github.com/jobferry/jobferry/pkg/util/ownwrite"
 )
 
@@ -22,6 +24,21 @@ type ownWrite struct {
 	at      time.Time
 	// large is what a large answer takes in memory.
 	large int64
+}
+
+// maxHeldAnswer is up to how many bytes a hub Job takes as it's decoded that is remembered whole as
+// the hub answered. Many may be: no turn has a place for them.
+const maxHeldAnswer = packed.SmallWeight
+
+// heldOf is what is remembered of a hub Job as the hub answered: of a large one a stub, as the
+// cache may hold it. The next turn reads that Job again.
+func heldOf(answer *batchv1.Job) *batchv1.Job {
+	if decoded.Size(answer) <= maxHeldAnswer {
+		return answer
+	}
+	stub := *answer
+	packed.MakeStub(&stub)
+	return &stub
 }
 
 // latest returns the newer of what the cache has and what was written; nil: there is no such Job.

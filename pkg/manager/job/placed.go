@@ -1,11 +1,13 @@
 package job
 
 import (
+	"slices"
 	"strings"
 	"time"
 	"unique"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/mirror"
@@ -57,8 +59,29 @@ type placed struct {
 // nowhere is that of a record whose hub Job wasn't seen.
 var nowhere = unique.Make(placed{})
 
-func placedOf(job *batchv1.Job) unique.Handle[placed] {
-	return unique.Make(placed{strings.Join(shards.WorkersOf(job), ","), phaseOf(job)})
+// placedOf leaves out what is too long for the name of a worker, whoever has written it.
+func placedOf(job *batchv1.Job) placed {
+	names := slices.DeleteFunc(shards.WorkersOf(job), func(name string) bool {
+		return len(name) > validation.DNS1123SubdomainMaxLength
+	})
+	return placed{strings.Join(names, ","), phaseOf(job)}
+}
+
+// bytesOfWorker is about what the store takes of a worker of a Job, beside its name.
+const bytesOfWorker = 192
+
+// bytes is what the store takes for the workers of a Job that has several.
+func (p placed) bytes() int {
+	if commas := strings.Count(p.names, ","); commas > 0 {
+		return len(p.names) + (commas+1)*bytesOfWorker
+	}
+	return 0
+}
+
+// only leaves out workers.
+func (p placed) only(of func(worker string) bool) placed {
+	names := slices.DeleteFunc(p.workers(), func(name string) bool { return !of(name) })
+	return placed{strings.Join(names, ","), p.phase}
 }
 
 func (p placed) workers() []string {

@@ -76,7 +76,7 @@ func (a *allowance) ask(of types.UID, request func(answer client.Object) error) 
 	answer := namedBy(a.key)
 	err := request(answer)
 	if err == nil {
-		a.correct(answer)
+		a.correct(packed.WeightOf(answer))
 	}
 	return answer, err
 }
@@ -94,6 +94,6 @@ func (a *allowance) askWhole(weight int64, request func(answer client.Object) er
 	if err := request(answer); err != nil {
 		return nil, err
 	}
-	a.correct(answer.whole.Job)
+	a.correct(packed.WeightOf(answer.whole.Job))
 	return answer.whole, nil
 }

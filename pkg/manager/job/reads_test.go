@@ -242,8 +242,8 @@ func TestLooksAtLargeJobsArePaced(t *testing.T) {
 				t.Errorf("%v reads in a minute, want %d", reads, want)
 			}
 			clock.Step(time.Minute)
-			if err := look("other"); err != nil || len(whole.readUntil) != 1 {
-				t.Errorf("left: %v (%v)", whole.readUntil, err)
+			if err := look("other"); err != nil || len(whole.looks.until) != 1 {
+				t.Errorf("left: %v (%v)", whole.looks.until, err)
 			}
 		})
 	}

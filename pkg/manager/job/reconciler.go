@@ -137,11 +137,12 @@ func (r *Reconciler) look(ctx context.Context, key types.NamespacedName) *turn {
 	for _, worker := range rec.placedOn() {
 		r.line.Fill(ctx, worker)
 	}
-	t := &turn{record: rec, known: k, whole: r.whole.open(key)}
+	t := &turn{record: rec, whole: r.whole.open(key)}
 	var whole *mirror.Whole
-	if t.Snapshot, whole, t.unread = r.gatherer.gather(ctx, t.whole, k, now); whole != nil {
+	if t.Snapshot, whole, t.unread = r.gatherer.gather(ctx, t.whole, &k, now); whole != nil {
 		rec.sawWhole(whole)
 	}
+	t.known = k
 	if id := rec.indexedID(); t.Job != nil && id != unseen && id != idOf(t.Job) {
 		t.whole.release()
 		r.forget(key, id) // the event of its deletion is late; the cache has the next Job of the name
@@ -169,7 +170,7 @@ func (r *Reconciler) finish(t *turn, plan dispatch.Plan, result result) ctrl.Res
 		if !plan.Behind {
 			m.mirrorChanged = time.Time{}
 		}
-		if t.Job != t.known.hub.job && m.hub == t.known.hub {
+		if t.known.isShown && m.hub == t.known.hub {
 			m.hub = ownWrite{} // the event came before the answer: no other will drop it
 		}
 		if t.hasEnded() {

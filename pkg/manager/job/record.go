@@ -166,6 +166,8 @@ type known struct {
 	passedOver map[string]string
 	// seen are the Job's mirrors as they were first read, by worker.
 	seen map[string]*batchv1.Job
+	// isShown: the cache shows what was last written to the hub Job.
+	isShown bool
 }
 
 // awaitsMirror reports whether a worker's cache doesn't show a mirror yet as this process wrote it.

@@ -67,6 +67,8 @@ func (r *Reconciler) connect(workers workers, queues queues, q queue.Queue) *tri
 	t := &triggers{Reconciler: r, queue: q, flapping: newFlapping(r.clock)}
 	r.workers, r.queues = workers, queues
 	r.enqueue = t.Enqueue
+	r.store.isRegistered = func(worker string) bool { _, is := workers.get(worker); return is }
+	r.whole.wake = t.enqueueDeferred
 	r.accountant = newAccountant(costOf(workers))
 	r.limiter = newLimiter(r.options.WorkerConcurrency, t.enqueueDeferred)
 	r.startup = newStartup(workers, t.enqueueAll, func() { r.line.JudgeFirst(r.store.unplaced()) }, t.enqueueAfterStart)

@@ -24,10 +24,15 @@ type store struct {
 	// and phase.
 	onWorker map[string]map[*record]struct{}
 	counts   map[status]int
+	// names is what the placements of each namespace's Jobs take that name several workers. Beyond
+	// maxNames, those that aren't registered are left out.
+	names        map[string]int
+	isRegistered func(worker string) bool
 	// mirrored has the Jobs with a mirror that this process has written to in a worker; large has
-	// those whose last write there had a large answer, and some of which that was dropped since.
-	mirrored, large map[string]map[*record]struct{}
-	runtimes        *line.Runtimes
+	// those whose last write there had a large answer, and some of which that was dropped since; kept
+	// has those with a mirror that the worker should have removed.
+	mirrored, large, kept map[string]map[*record]struct{}
+	runtimes              *line.Runtimes
 	// waiting are the Jobs to be reconciled when a worker has more free capacity, or another state.
 	waiting map[types.NamespacedName]struct{}
 	// heldBack are the Jobs to be reconciled when the labels of their namespace change.
@@ -39,11 +44,15 @@ func newStore(runtimes *line.Runtimes) *store {
 		records:  map[types.NamespacedName]*record{},
 		onWorker: map[string]map[*record]struct{}{},
 		counts:   map[status]int{},
+		names:    map[string]int{},
 		mirrored: map[string]map[*record]struct{}{},
 		large:    map[string]map[*record]struct{}{},
+		kept:     map[string]map[*record]struct{}{},
 		runtimes: runtimes,
-		waiting:  map[types.NamespacedName]struct{}{},
-		heldBack: map[types.NamespacedName]struct{}{},
+
+		isRegistered: func(string) bool { return false },
+		waiting:      map[types.NamespacedName]struct{}{},
+		heldBack:     map[types.NamespacedName]struct{}{},
 	}
 }
 
@@ -91,7 +100,7 @@ func (s *store) indexLocked(r *record, job *batchv1.Job) (changed []string) {
 	if s.records[r.key] != r {
 		return nil // forgotten: a write's answer came after the deletion
 	}
-	before, next := r.indexed.Value(), placedOf(job)
+	before, next := r.indexed.Value(), s.placedLocked(r, job)
 	if r.id == idOf(job) && r.indexed == next {
 		return nil
 	}
@@ -100,6 +109,7 @@ func (s *store) indexLocked(r *record, job *batchv1.Job) (changed []string) {
 	}
 	s.unindexLocked(r)
 	r.id, r.indexed = idOf(job), next
+	s.addNamesLocked(r, next.Value().bytes())
 	for _, is := range next.Value().statuses() {
 		link(s.onWorker, is.worker, r)
 		s.counts[is]++
@@ -113,11 +123,31 @@ func (s *store) unindexLocked(r *record) {
 	if r.id == unseen {
 		return
 	}
+	s.addNamesLocked(r, -r.indexed.Value().bytes())
 	for _, was := range r.indexed.Value().statuses() {
 		unlink(s.onWorker, was.worker, r)
 		if s.counts[was]--; s.counts[was] == 0 {
 			delete(s.counts, was)
 		}
+	}
+}
+
+// maxNames bounds what the forged placements of the Jobs of one namespace take, in bytes: each may
+// name a thousand workers that there aren't.
+const maxNames = 4 << 20
+
+func (s *store) placedLocked(r *record, job *batchv1.Job) unique.Handle[placed] {
+	next := placedOf(job)
+	more := next.bytes()
+	if more > 0 && s.names[r.key.Namespace]-r.indexed.Value().bytes()+more > maxNames {
+		next = next.only(s.isRegistered)
+	}
+	return unique.Make(next)
+}
+
+func (s *store) addNamesLocked(r *record, bytes int) {
+	if s.names[r.key.Namespace] += bytes; s.names[r.key.Namespace] == 0 {
+		delete(s.names, r.key.Namespace)
 	}
 }
 
@@ -240,24 +270,6 @@ func (s *store) counted() map[status]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.counts)
-}
-
-// unreleased returns the mirrors that workers should have removed, in order of names.
-func (s *store) unreleased() map[string][]types.NamespacedName {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := map[string][]types.NamespacedName{}
-	for key, r := range s.records {
-		for worker, m := range r.mirrors {
-			if m.unreleased {
-				all[worker] = append(all[worker], key)
-			}
-		}
-	}
-	for _, keys := range all {
-		slices.SortFunc(keys, func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
-	}
-	return all
 }
 
 // waitingJobs is how many Jobs wait for capacity.

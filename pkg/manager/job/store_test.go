@@ -5,9 +5,11 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/line"
 )
 
@@ -72,6 +75,55 @@ func TestStoreIndexes(t *testing.T) {
 	}
 	if len(s.records)+len(s.counts)+len(s.onWorker)+len(s.waiting) != 0 {
 		t.Errorf("left behind: %+v", s)
+	}
+}
+
+// Forged placements take a bounded part of the memory, and keep no Job from the index of a worker
+// that there is.
+func TestForgedPlacementsTakeLittleMemory(t *testing.T) {
+	s := newStore(line.NewRuntimes())
+	s.isRegistered = func(worker string) bool { return worker == "real" }
+	placedOn := func(namespace string, i int, key, value string) *batchv1.Job {
+		job := onWorker(fmt.Sprint("job-", i), "")
+		job.Namespace, job.Annotations = namespace, map[string]string{key: value}
+		return job
+	}
+	before := heap().HeapAlloc
+	for i := range 300 {
+		workers := []string{"real"}
+		for n := range 999 {
+			workers = append(workers, fmt.Sprintf("w%d-%d", i, n))
+		}
+		s.observe(placedOn("mallory", i, v1alpha1.AnnotationShards, strings.Join(workers, ";")), noon)
+	}
+	for i := range 40 {
+		s.observe(placedOn("mallory", 300+i, v1alpha1.AnnotationCluster, fmt.Sprint(i, strings.Repeat("a", 200_000))), noon)
+	}
+	s.observe(placedOn("team", 0, v1alpha1.AnnotationShards, "gone;real"), noon)
+	took := int64(heap().HeapAlloc) - int64(before) //nolint:gosec // no heap has 2^63 bytes
+	t.Logf("they take %d KiB, and count as %d KiB", took>>10, s.names["mallory"]>>10)
+	if took > 2*maxNames {
+		t.Errorf("they take %d bytes", took)
+	}
+	if on, gone := len(s.on("real")), len(s.on("gone")); on != 301 || gone != 1 {
+		t.Errorf("%d Jobs on a worker that there is, %d on one that was removed", on, gone)
+	}
+	s.observe(placedOn("mallory", 299, v1alpha1.AnnotationCluster, "real"), noon)
+	for key, r := range s.records {
+		s.forget(key, r.id)
+	}
+	if len(s.names)+len(s.onWorker)+len(s.counts) > 0 {
+		t.Errorf("left behind: %v", s.names)
+	}
+}
+
+func TestForgedPlacementsMakeNoSeries(t *testing.T) {
+	w := newWorld(t)
+	w.store.observe(onWorker("forged", "nowhere"), noon)
+	w.store.observe(onWorker("honest", "a"), noon)
+	want := map[string]float64{"jobs  Placed": 1, "jobs a Placed": 1}
+	if diff := cmp.Diff(want, w.collected()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 
@@ -216,6 +268,50 @@ func TestMirrorsAreFoundByWorker(t *testing.T) {
 	}
 }
 
+// Which mirrors workers should have removed is answered from these mirrors, whatever number of Jobs
+// the hub has.
+func TestKeptMirrorsAreFoundByWorker(t *testing.T) {
+	s := newStore(line.NewRuntimes())
+	keeps := func(name, worker string, overdue bool) *record {
+		r := s.open(types.NamespacedName{Namespace: "team", Name: name})
+		r.release([]dispatch.Release{{Worker: worker, Overdue: overdue}}, noon)
+		return r
+	}
+	want := func(when string, want map[string][]string) {
+		t.Helper()
+		got := map[string][]string{}
+		for worker, keys := range s.unreleased() {
+			for _, key := range keys {
+				got[worker] = append(got[worker], key.Name)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", when, diff)
+		}
+	}
+	for _, name := range []string{"three", "one", "two", "four"} {
+		keeps(name, "a", true)
+	}
+	forgotten := keeps("five", "b", true)
+	keeps("five", "a", false)
+	want("b has released one", map[string][]string{"a": {"four", "one", "three", "two"}})
+	keeps("five", "b", true)
+	all := s.records
+	s.records = nil
+	want("no Job is looked at", map[string][]string{"a": {"four", "one", "three", "two"}, "b": {"five"}})
+	s.records = all
+	s.forgetAnswers("a")
+	keeps("one", "a", false)
+	want("a is restored, and releases one", map[string][]string{"a": {"four", "three", "two"}, "b": {"five"}})
+	s.forgetWorker("a")
+	s.forget(forgotten.key, unseen)
+	forgotten.release([]dispatch.Release{{Worker: "b", Overdue: true}}, noon)
+	want("worker and Job are gone", map[string][]string{})
+	if len(s.kept) > 0 {
+		t.Errorf("left behind: %v", s.kept)
+	}
+}
+
 // A hub has 50,000 Jobs in one worker, and another worker changes, or gives a large answer.
 func BenchmarkWorkerOfManyJobs(b *testing.B) {
 	s := newStore(line.NewRuntimes())
@@ -232,6 +328,11 @@ func BenchmarkWorkerOfManyJobs(b *testing.B) {
 	b.Run("answers", func(b *testing.B) {
 		for b.Loop() {
 			s.largeAnswers("a", noon)
+		}
+	})
+	b.Run("keeps none", func(b *testing.B) {
+		for b.Loop() {
+			s.unreleased()
 		}
 	})
 }

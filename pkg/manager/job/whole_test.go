@@ -26,18 +26,23 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/line"
 	"github.com/jobferry/jobferry/pkg/manager/packed"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // TestStoriesOfLightJobs: a Job and its mirrors that are held without their Pod templates, or as a
-// stub, take the same way as others.
+// stub, take the same way as others, and so does a large Job, of which the hub's answers aren't
+// remembered.
 func TestStoriesOfLightJobs(t *testing.T) {
-	for held, lightly := range map[string]func(*batchv1.Job){"light": mirror.Lighten, "stub": packed.MakeStub} {
+	for held, row := range map[string]struct{ lightly, enlarges func(*batchv1.Job) }{
+		"light": {mirror.Lighten, nil}, "stub": {packed.MakeStub, nil},
+		"large": {nil, manyVariables}, "large, stub": {packed.MakeStub, manyVariables},
+	} {
 		for _, s := range stories {
 			t.Run(held+"/"+s.name, func(t *testing.T) {
 				w := newWorld(t)
-				w.lightly = lightly
+				w.lightly, w.enlarges = row.lightly, row.enlarges
 				s.play(w)
 				want, err := os.ReadFile(filepath.Join("testdata", s.name+".log"))
 				if err != nil {
@@ -68,6 +73,50 @@ func TestAStubLosesNothing(t *testing.T) {
 	w.step(time.Minute)
 	if left := w.hub.jobs[jobKey]; left == nil || !slices.Equal(left.Finalizers, theirs) {
 		t.Errorf("deleted: left is %v", left)
+	}
+}
+
+// manyVariables gives a Job's Pods 3,000 environment variables, which take a hundred bytes each.
+func manyVariables(job *batchv1.Job) {
+	main := &job.Spec.Template.Spec.Containers[0]
+	main.Env = append(main.Env, slices.Repeat([]corev1.EnvVar{{Name: "a"}}, 3000)...)
+}
+
+// TestLargeAnswersOfTheHubAreNotRemembered: the hub's answers to writes take little memory until
+// the cache shows them, and the mirror of such a Job has all that the Job has.
+func TestLargeAnswersOfTheHubAreNotRemembered(t *testing.T) {
+	s := newStore(line.NewRuntimes())
+	small := aJob("small")
+	s.open(keyOf(small)).wrote(small, noon)
+	if held := s.open(keyOf(small)).hub.job; held != small {
+		t.Errorf("of a small Job is remembered %v", held)
+	}
+	proto, err := tinyJob(10_000).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := heap().HeapAlloc
+	for i := range 16 {
+		var answer batchv1.Job
+		if err := answer.Unmarshal(proto); err != nil {
+			t.Fatal(err)
+		}
+		answer.Name = fmt.Sprint("large-", i)
+		s.open(keyOf(&answer)).wrote(&answer, noon)
+	}
+	took := int64(heap().HeapAlloc) - int64(before) //nolint:gosec // no heap has 2^63 bytes
+	t.Logf("16 answers of %d KiB of protobuf take %d KiB", len(proto)>>10, took>>10)
+	if took > 1<<20 {
+		t.Errorf("16 answers take %d bytes", took)
+	}
+	runtime.KeepAlive(s)
+
+	w := newWorld(t)
+	w.enlarges = manyVariables
+	w.submits(aJob("train"))
+	w.step(time.Second)
+	if m := w.worker("a").api.jobs[jobKey]; m == nil || len(m.Spec.Template.Spec.Containers[0].Env) != 3000 {
+		t.Errorf("the mirror is %v", m)
 	}
 }
 
@@ -172,44 +221,6 @@ func TestFewJobsAreReadAtATime(t *testing.T) {
 	}
 	if len(whole.namespaces) > 0 || whole.held != 0 {
 		t.Errorf("places stay taken: %d, %v", whole.held, whole.namespaces)
-	}
-}
-
-// TestLargeJobsTakeTurns follows who may read a Job of some weight, and when.
-func TestLargeJobsTakeTurns(t *testing.T) {
-	clock := testingclock.NewFakeClock(noon)
-	whole := newWholeJobs(nil, nil, clock, nil)
-	open := func(namespace string) *allowance { return whole.open(types.NamespacedName{Namespace: namespace}) }
-	want := func(step string, a *allowance, weight int64, want bool) {
-		t.Helper()
-		if got := a.reserve(weight); got != want {
-			t.Errorf("%s: %t", step, got)
-		}
-	}
-	once := open("once")
-	once.isOnce = true
-	huge, again, medium, other := open("greedy"), open("greedy"), open("medium"), open("other")
-	want("the largest Job, while there is no other", huge, 3*wholeBytes, true)
-	want("the same Job again", huge, 3*wholeBytes, true)
-	want("another one of the namespace", again, 3*wholeBytes, false)
-	want("who asks once", once, wholeBytes, false)
-	want("of others", other, 2*wholeBytes, false)
-	want("of others, medium", medium, 1<<20, false)
-	for range 1000 {
-		want("small ones", open("small"), packed.SmallWeight, true)
-	}
-	huge.release()
-	want("the namespace isn't the next", again, 3*wholeBytes, false)
-	want("the next but one", medium, 1<<20, false)
-	want("the next", other, 2*wholeBytes, true)
-	other.release()
-	want("it, too, isn't the next again", other, 2*wholeBytes, false)
-	want("the namespace, but it isn't the next", again, 3*wholeBytes, false)
-	clock.Step(waitsFor + 1)
-	want("nobody has asked for long", again, 3*wholeBytes, true)
-	again.release()
-	if whole.held != 0 || len(whole.namespaces) > 0 {
-		t.Errorf("left: %d, %v", whole.held, whole.namespaces)
 	}
 }
 

@@ -35,6 +35,8 @@ type world struct {
 	clock *stepClock
 	hub   *apiServer
 	seen  jobs // the manager's cache of the hub's Jobs
+	// enlarges changes the Jobs that are submitted.
+	enlarges func(*batchv1.Job)
 	// lightly has the caches hold no Pod templates, and of hub Jobs what it leaves.
 	lightly func(*batchv1.Job)
 	workers map[string]*fakeWorker

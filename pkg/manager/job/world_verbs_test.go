@@ -22,6 +22,9 @@ var oneCPU = resource.MustParse("1")
 func (w *world) submits(job *batchv1.Job) {
 	w.Helper()
 	w.logf("user", "submits %s", job.Name)
+	if w.enlarges != nil {
+		w.enlarges(job)
+	}
 	if err := w.hub.create(job); err != nil {
 		w.Fatal(err)
 	}

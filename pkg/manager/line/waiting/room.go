@@ -99,8 +99,11 @@ func (r *room) fit(job *Job, now time.Time) fit {
 	need := job.need(r.worker)
 	key := strconv.FormatInt(need, 10) + job.Shape.Key()
 	f, known := r.fits[key]
-	if !known {
-		f = r.sweep(job.Shape, need, now)
+	if known {
+		return f
+	}
+	f = r.sweep(job.Shape, need, now)
+	if !r.looks.over() { // or it was cut short for this namespace, and not for the others
 		r.fits[key] = f
 	}
 	return f

@@ -1,0 +1,46 @@
+package job
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/jobferry/jobferry/pkg/manager/packed"
+)
+
+// pace bounds how much each namespace has read from the hub for looks at its Jobs: lookBytes in a
+// second by their weights, and lookAhead in advance. Small Jobs don't count.
+type pace struct {
+	clock clock.PassiveClock
+
+	mu sync.Mutex
+	// until is until when the reads of a namespace are as many as may be.
+	until map[string]time.Time
+}
+
+const (
+	lookBytes = 32 << 20
+	lookAhead = 10 * time.Second
+)
+
+// allows reports whether a Job of some weight may be read for a look at it now, and counts that.
+func (p *pace) allows(namespace string, weight int64) bool {
+	if weight <= packed.SmallWeight {
+		return true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.clock.Now()
+	maps.DeleteFunc(p.until, func(_ string, until time.Time) bool { return until.Before(now) })
+	until := p.until[namespace]
+	if until.Before(now) {
+		until = now
+	}
+	if until.Sub(now) > lookAhead {
+		return false
+	}
+	p.until[namespace] = until.Add(time.Duration(float64(weight) / lookBytes * float64(time.Second)))
+	return true
+}
