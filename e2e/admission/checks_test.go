@@ -25,24 +25,21 @@ func refusals(t *testing.T, h hub) {
 		job  *batchv1.Job
 		want string // part of the message; empty: created
 	}{
-		"nothing to say":        {"ada", rigtest.Job(h.NS, "j", ours), ""},
-		"good choices":          {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationClusterSelector, "region=eu, gpu in (a100,h100)"), annotated(v1alpha1.AnnotationOnClusterLost, "Restart")), ""},
-		"no selector":           {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationClusterSelector, "region eu")), `"region eu" is not a label selector; set it to one such as "region=eu,gpu in (a100,h100)", or remove it to allow every worker`},
-		"steps":                 {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationClusterPreference, "tier=owned; region in (eu,us) after 5m; * after 1h30m; return after 15m")), ""},
-		"no steps":              {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationClusterPreference, "tier=owned; eu 5m")), `annotation jobferry.dev/cluster-preference: the step "eu 5m" is neither a label selector nor *, alone or with a wait such as "after 5m"; set it to steps such as "tier=owned; region=eu after 5m; * after 30m", or remove it`},
-		"a long preference":     {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationClusterPreference, strings.Repeat(";a", 100000))), "it's longer than 1024 bytes"},
-		"as costly as may be":   {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationClusterPreference, strings.Repeat("a,b in (c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s,t,u,v,w,x,y,z), a>1,!b,c=d, e=f,g,h,i,j,k,l,m,n,o after 99999h99999m99999s;", 7)+" * after 99999h99999m99999s")), ""},
-		"unknown on lost":       {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationOnClusterLost, "Retry")), `"Retry" is unknown; set it to Resume, Restart or Wait, or remove it, which means Resume`},
-		"a timeout":             {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationPodStartTimeout, "1h30m")), ""},
-		"no timeout":            {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationPodStartTimeout, "2 min")), `annotation jobferry.dev/pod-start-timeout: "2 min" is no time such as "10m" or "1h30m"; set it to one, or remove it to take the worker's`},
-		"a timeout of nothing":  {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationPodStartTimeout, "0m")), `"0m" is no time`},
-		"a trace context":       {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationTraceParent, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")), ""},
-		"an account":            {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationUsage, "[]")), "annotation jobferry.dev/usage: only Jobferry"},
-		"several clusters":      {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationMaxClusters, "All"), rigtest.Indexed(2)), ""},
-		"of a work queue":       {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationMaxClusters, "2"), func(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = ptr.To[int32](2), nil }), "annotation jobferry.dev/max-clusters: a Job without spec.completions is a work queue, which only its Pods could divide; set spec.completions, or remove the annotation"},
-		"placed by a user":      {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationCluster, "west")), "annotation jobferry.dev/cluster: only Jobferry sets, changes or removes it; leave it out. To choose workers for a Job, set jobferry.dev/cluster-selector"},
-		"placed by the manager": {managerUser, rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationCluster, "west")), ""},
-		"somebody else's":       {"ada", rigtest.Job(h.NS, "j", rigtest.ManagedBy("example.org/x"), annotated(v1alpha1.AnnotationCluster, "west")), ""},
+		"nothing to say":       {"ada", rigtest.Job(h.NS, "j", ours), ""},
+		"good choices":         {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationClusterSelector, "region=eu, gpu in (a100,h100)"), annotated(v1alpha1.AnnotationOnClusterLost, "Restart")), ""},
+		"no selector":          {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationClusterSelector, "region eu")), `"region eu" is not a label selector; set it to one such as "region=eu,gpu in (a100,h100)", or remove it to allow every worker`},
+		"steps":                {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationClusterPreference, "tier=owned; region in (eu,us) after 5m; * after 1h30m; return after 15m")), ""},
+		"no steps":             {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationClusterPreference, "tier=owned; eu 5m")), `annotation jobferry.dev/cluster-preference: the step "eu 5m" is neither a label selector nor *, alone or with a wait such as "after 5m"; set it to steps such as "tier=owned; region=eu after 5m; * after 30m", or remove it`},
+		"a long preference":    {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationClusterPreference, strings.Repeat(";a", 100000))), "it's longer than 1024 bytes"},
+		"as costly as may be":  {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationClusterPreference, strings.Repeat("a,b in (c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s,t,u,v,w,x,y,z), a>1,!b,c=d, e=f,g,h,i,j,k,l,m,n,o after 99999h99999m99999s;", 7)+" * after 99999h99999m99999s")), ""},
+		"unknown on lost":      {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationOnClusterLost, "Retry")), `"Retry" is unknown; set it to Resume, Restart or Wait, or remove it, which means Resume`},
+		"a timeout":            {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationPodStartTimeout, "1h30m")), ""},
+		"no timeout":           {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationPodStartTimeout, "2 min")), `annotation jobferry.dev/pod-start-timeout: "2 min" is no time such as "10m" or "1h30m"; set it to one, or remove it to take the worker's`},
+		"a timeout of nothing": {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationPodStartTimeout, "0m")), `"0m" is no time`},
+		"a trace context":      {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationTraceParent, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")), ""},
+		"several clusters":     {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationMaxClusters, "All"), rigtest.Indexed(2)), ""},
+		"of a work queue":      {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationMaxClusters, "2"), func(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = ptr.To[int32](2), nil }), "annotation jobferry.dev/max-clusters: a Job without spec.completions is a work queue, which only its Pods could divide; set spec.completions, or remove the annotation"},
+		"an old placement":     {"ada", rigtest.Job(h.NS, "j", ours, annotated("jobferry.dev/cluster", "west")), ""},
 	}
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
@@ -52,11 +49,8 @@ func refusals(t *testing.T, h hub) {
 			}
 		})
 	}
-	t.Run("a selector is invalid, an annotation forbidden", func(t *testing.T) {
+	t.Run("a selector is invalid", func(t *testing.T) {
 		if err := h.try("ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationClusterSelector, "a b"))); !apierrors.IsInvalid(err) {
-			t.Errorf("error %v", err)
-		}
-		if err := h.try("ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationCluster, "w"))); !apierrors.IsForbidden(err) {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -74,10 +68,10 @@ func (h hub) edits(t *testing.T) {
 	for name, row := range map[string]struct {
 		patch, subresource, want string
 	}{
-		"moved":                    {`{"metadata":{"annotations":{"jobferry.dev/cluster":"east"}}}`, "", "leave it as it is"},
-		"taken off":                {`{"metadata":{"annotations":{"jobferry.dev/cluster":null}}}`, "", "leave it as it is"},
-		"moved through the status": {`{"metadata":{"annotations":{"jobferry.dev/cluster":"east"}}}`, "status", "leave it as it is"},
-		"another note of ours":     {`{"metadata":{"annotations":{"jobferry.dev/note":"x"}}}`, "", "annotation jobferry.dev/note"},
+		"moved":                    {placementPatch("east"), "status", "leave them as they are"},
+		"taken off":                {`{"status":{"conditions":null}}`, "status", "only Jobferry sets, changes or removes jobferry.dev/Placed"},
+		"another status":           {`{"status":{"ready":0}}`, "status", ""},
+		"a note of an old release": {`{"metadata":{"annotations":{"jobferry.dev/cluster":"east"}}}`, "", ""},
 		"a note of theirs":         {`{"metadata":{"annotations":{"note":"x"}}}`, "", ""},
 		"suspended":                {`{"spec":{"suspend":true}}`, "", ""},
 	} {
@@ -92,18 +86,22 @@ func (h hub) edits(t *testing.T) {
 	}
 }
 
+// placementPatch places a Job on a worker.
+func placementPatch(worker string) string {
+	return `{"status":{"conditions":[{"type":"jobferry.dev/Placed","status":"True","reason":"Placed","message":"` + worker + `"}]}}`
+}
+
 // place writes a placement as the manager does.
 func (h hub) place(t *testing.T, name string) {
 	t.Helper()
 	_, err := h.as(managerUser, nil).BatchV1().Jobs(h.NS).Patch(h.Context(), name, types.MergePatchType,
-		[]byte(`{"metadata":{"annotations":{"jobferry.dev/cluster":"west"}}}`), metav1.PatchOptions{})
+		[]byte(placementPatch("west")), metav1.PatchOptions{}, "status")
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// applied has a user apply a manifest again after the Job was placed, and once with the placement
-// copied into it.
+// applied has a user apply a manifest again after the Job was placed.
 func (h hub) applied(t *testing.T) {
 	manifest := func(annotations string) string {
 		return `{apiVersion: batch/v1, kind: Job, metadata: {name: applied, annotations: {` + annotations + `}}, spec: {managedBy: jobferry.dev/dispatcher,
@@ -120,12 +118,6 @@ func (h hub) applied(t *testing.T) {
 		if _, err := apply(manifest("note: b"), how...); err != nil {
 			t.Errorf("%v, again: %v", how, err)
 		}
-		if _, err := apply(manifest("note: b, jobferry.dev/cluster: west"), how...); err != nil {
-			t.Errorf("%v, with its placement: %v", how, err)
-		}
-		if _, err := apply(manifest("note: b, jobferry.dev/cluster: east"), how...); err == nil || !strings.Contains(err.Error(), "only Jobferry") {
-			t.Errorf("%v, with another placement: error %v", how, err)
-		}
 	}
 }
 
@@ -135,12 +127,12 @@ func (h hub) template(t *testing.T) {
 	bad := &batchv1.CronJob{
 		ObjectMeta: metav1.ObjectMeta{Namespace: h.NS, Name: "cron"},
 		Spec: batchv1.CronJobSpec{Schedule: "* * * * *", JobTemplate: batchv1.JobTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.AnnotationCluster: "west"}},
+			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.AnnotationClusterSelector: "a b"}},
 			Spec:       rigtest.Job(h.NS, "x").Spec,
 		}},
 	}
 	crons := h.as("ada", nil).BatchV1().CronJobs(h.NS)
-	if _, err := crons.Create(h.Context(), bad, metav1.CreateOptions{}); err == nil || !strings.Contains(err.Error(), "annotation jobferry.dev/cluster: only Jobferry") {
+	if _, err := crons.Create(h.Context(), bad, metav1.CreateOptions{}); err == nil || !strings.Contains(err.Error(), "is not a label selector") {
 		t.Errorf("error %v", err)
 	}
 	bad.Spec.JobTemplate.Annotations = map[string]string{v1alpha1.AnnotationClusterSelector: "a=b"}

@@ -150,7 +150,6 @@ func (l *loop) dispatch(j *boundJob) error {
 		{reached(measure.Started), writes.status},
 		{reached(measure.Complete), writes.status},
 		{func(j *boundJob) bool { return j.isLeaving }, writes.remove},
-		{func(j *boundJob) bool { return j.isGone }, writes.release},
 	} {
 		if err := l.await(j, step.when); err != nil {
 			return err

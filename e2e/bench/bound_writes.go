@@ -10,6 +10,7 @@ import (
 	typedbatchv1 "k8s.io/client-go/kubernetes/typed/batch/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
@@ -25,8 +26,8 @@ type boundWrites struct {
 
 // place writes the placement on the hub: it's there before the mirror is.
 func (w *boundWrites) place() error {
-	return w.patch(fmt.Sprintf(`{"resourceVersion":%q,"finalizers":[%q],"annotations":{%q:%q}}`,
-		w.job.hub.ResourceVersion, v1alpha1.FinalizerMirror, v1alpha1.AnnotationCluster, w.job.worker.Name()))
+	return w.patch(fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"finalizers":[%q]},"status":{"conditions":[{"type":%q,"status":"True","reason":"Placed","message":%q}]}}`,
+		w.job.hub.ResourceVersion, v1alpha1.FinalizerMirror, hubstate.Placed, w.job.worker.Name()))
 }
 
 // create creates the mirror.
@@ -44,6 +45,10 @@ func (w *boundWrites) status() (err error) {
 	next := *w.job.hub
 	next.Status = *status
 	next.Status.UncountedTerminatedPods = nil // the hub's API server accepts none
+	hubstate.Set(&next, hubstate.Changes{hubstate.Cluster: w.job.worker.Name()})
+	if next.Status.CompletionTime != nil {
+		next.Finalizers = nil
+	}
 	w.job.hub, err = w.hub.UpdateStatus(w.ctx, &next, metav1.UpdateOptions{})
 	return err
 }
@@ -53,11 +58,7 @@ func (w *boundWrites) remove() error {
 	return w.worker.Delete(w.ctx, w.name, metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)})
 }
 
-// release lets the hub Job go.
-func (w *boundWrites) release() error { return w.patch(`{"finalizers":[]}`) }
-
-func (w *boundWrites) patch(metadata string) (err error) {
-	content := []byte(`{"metadata":` + metadata + `}`)
-	w.job.hub, err = w.hub.Patch(w.ctx, w.name, types.MergePatchType, content, metav1.PatchOptions{})
+func (w *boundWrites) patch(content string) (err error) {
+	w.job.hub, err = w.hub.Patch(w.ctx, w.name, types.MergePatchType, []byte(content), metav1.PatchOptions{}, "status")
 	return err
 }

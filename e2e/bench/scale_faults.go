@@ -11,7 +11,7 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/bench/measure"
 	"github.com/jobferry/jobferry/e2e/bench/report"
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 )
 
 // faults has a leader end, watches break, a worker be slow, and workers be lost.
@@ -149,7 +149,7 @@ func (s *scale) dispatchAll(ctx context.Context, prefix string) (measure.Quantil
 			return measure.Quantiles{}, err
 		}
 		last := s.workers[len(s.workers)-1].Name()
-		if job.Annotations[v1alpha1.AnnotationMovedAt] == "" && is.worker != last {
+		if hubstate.Get(job, hubstate.MovedAt) == "" && is.worker != last {
 			took = append(took, is.at.Sub(sent[all[i]]))
 		}
 	}

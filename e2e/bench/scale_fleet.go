@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/manager/clusters/clustertest"
 )
 
@@ -187,7 +187,7 @@ func (s *scale) dispatchPattern(ctx context.Context, name string, until func(*ba
 	if err != nil {
 		return nil, err
 	}
-	p := &pattern{worker: hub.Annotations[v1alpha1.AnnotationCluster], hub: hub}
+	p := &pattern{worker: hubstate.Get(hub, hubstate.Cluster), hub: hub}
 	for _, c := range s.workers {
 		if mirror, is := c.Get("jobs", scaleNamespace, name).(*batchv1.Job); is {
 			p.mirror = mirror

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/jobferry/jobferry/e2e/bench/indexes"
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/mirror/intervals"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
@@ -115,7 +115,7 @@ func (v *spanView) saw(job *batchv1.Job) {
 	v.job = job
 	close(v.changed)
 	v.changed = make(chan struct{})
-	text := job.Annotations[v1alpha1.AnnotationShards]
+	text := hubstate.Get(job, hubstate.Shards)
 	placement, err := shards.Read(job)
 	if text == v.shards || err != nil {
 		return

@@ -48,7 +48,6 @@ func (r *run) eachWrites(ctx context.Context) error {
 		})},
 		{"CREATE of an event", func(w *boundWrites) error { return hub.tell(ctx, w.job.hub) }},
 		{"the user's DELETE", func(w *boundWrites) error { return hub.remove(ctx, 1, writesNamespace, []string{w.name}) }},
-		{"PATCH, finalizer removed", (*boundWrites).release},
 	} {
 		before, err := r.cpu()
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 )
 
@@ -102,8 +102,6 @@ func inState(state int) rigtest.Option {
 		if state == 0 {
 			return
 		}
-		j.Annotations[v1alpha1.AnnotationCluster] = []string{"west", "east"}[state%2]
-		j.Annotations[v1alpha1.AnnotationUsage] = account.String()
 		now := metav1.Now()
 		j.Status = batchv1.JobStatus{StartTime: &now, Active: 2, Ready: ptr.To[int32](2)}
 		condition := func(kind batchv1.JobConditionType, reason string) batchv1.JobCondition {
@@ -117,6 +115,7 @@ func inState(state int) rigtest.Option {
 			j.Status = batchv1.JobStatus{StartTime: &now, CompletionTime: &now, Succeeded: 10, CompletedIndexes: "0-9", Conditions: []batchv1.JobCondition{
 				condition(batchv1.JobSuccessCriteriaMet, "CompletionsReached"), condition(batchv1.JobComplete, "CompletionsReached")}}
 		}
+		hubstate.Set(j, hubstate.Changes{hubstate.Cluster: []string{"west", "east"}[state%2], hubstate.Usage: account.String()})
 	}
 }
 

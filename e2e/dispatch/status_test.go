@@ -17,6 +17,7 @@ import (
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 )
 
 // shown is what a person sees of a status.
@@ -29,7 +30,7 @@ type shown struct {
 func show(s *batchv1.JobStatus) shown {
 	var conditions []string
 	for _, c := range s.Conditions {
-		if c.Status == corev1.ConditionTrue {
+		if c.Status == corev1.ConditionTrue && !hubstate.IsOurs(c.Type) {
 			conditions = append(conditions, string(c.Type))
 		}
 	}

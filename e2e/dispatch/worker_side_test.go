@@ -11,6 +11,7 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/manager"
 )
 
@@ -200,7 +201,7 @@ func placementRemoved(t *testing.T) {
 	f.LeaveWorker(worker)
 	f.HubJobUntil("job", rigtest.Running(1))
 	before := f.MirrorUntil(worker, "job", rigtest.Running(1))
-	f.Patch("job", `{"metadata":{"annotations":{"jobferry.dev/cluster":null}}}`)
+	f.Keep("job", hubstate.Changes{hubstate.Cluster: ""})
 	f.HubJobUntil("job", ferrytest.IsAt(worker))
 	if after := f.MirrorUntil(worker, "job", rigtest.Running(1)); after.UID != before.UID {
 		t.Error("the mirror was made anew")

@@ -16,7 +16,7 @@ import (
 	"github.com/jobferry/jobferry/e2e/bench/measure"
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 )
 
 var (
@@ -128,7 +128,7 @@ func (w *placementWatch) submits(name string) {
 func (w *placementWatch) saw(job *batchv1.Job) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if at, waits := w.submitted[job.Name]; waits && job.Annotations[v1alpha1.AnnotationCluster] != "" {
+	if at, waits := w.submitted[job.Name]; waits && hubstate.Get(job, hubstate.Cluster) != "" {
 		delete(w.submitted, job.Name)
 		w.placed[job.Name] <- time.Since(at)
 	}

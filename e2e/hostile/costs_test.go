@@ -13,6 +13,7 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig"
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
@@ -64,7 +65,7 @@ func (s *spender) register() {
 	s.WorkerUntil(hostile, func(w *v1alpha1.WorkerCluster) bool { return len(w.Status.Conditions) > 0 })
 	s.SetWorker(hostile, `{"capacity":"Autoscaled","removalPolicy":"Orphan"}`)
 	s.SetWorker("w1", `{"carry":["ConfigMap"]}`)
-	s.JobUntil(s.Hub, s.tenant, "victim", func(j *batchv1.Job) bool { return j.Annotations[v1alpha1.AnnotationCluster] == hostile })
+	s.JobUntil(s.Hub, s.tenant, "victim", func(j *batchv1.Job) bool { return hubstate.Get(j, hubstate.Cluster) == hostile })
 }
 
 // leave removes the tenant's Jobs.

@@ -12,6 +12,7 @@ import (
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
@@ -155,7 +156,7 @@ func (s *scene) checkDeadline(worker, name string, moved *batchv1.Job) {
 	if moved.Spec.ActiveDeadlineSeconds == nil {
 		return
 	}
-	spent, err := strconv.ParseInt(moved.Annotations[v1alpha1.AnnotationDeadlineSpent], 10, 64)
+	spent, err := strconv.ParseInt(hubstate.Get(moved, hubstate.DeadlineSpent), 10, 64)
 	s.ok(err)
 	left := *s.MirrorUntil(worker, name, ferrytest.Exists).Spec.ActiveDeadlineSeconds
 	whole := *moved.Spec.ActiveDeadlineSeconds

@@ -149,7 +149,7 @@ func (h *history) write(verdict mirror.Verdict) bool {
 		return false
 	}
 	var err error
-	h.hub, err = h.hubServer.patchStatus(h.hub, mirror.StatusPatch(h.hub, &next.Status, nil))
+	h.hub, err = h.hubServer.patchStatus(h.hub, mirror.StatusPatch(h.hub, &next.Status, h.hub.Finalizers))
 	h.must(err, "the status")
 	return true
 }

@@ -5,12 +5,9 @@ import (
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror/intervals"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
@@ -23,10 +20,10 @@ func shardsUnreadable(t *testing.T) {
 	s := tell(t, "w1", "w2")
 	placement := s.submit(2, rigtest.Indexed(8), rigtest.RunForever())
 	s.runs(8)
-	s.annotate(v1alpha1.AnnotationShards, `"w1=0-4;w2=3-7"`)
-	s.EventUntil("job", v1alpha1.EventInvalid, "index 3 is in two shards; put back what it was, or remove")
+	s.Keep("job", hubstate.Changes{hubstate.Shards: "w1=0-4;w2=3-7"})
+	s.EventUntil("job", v1alpha1.EventInvalid, "index 3 is in two shards; put the condition jobferry.dev/Placed back as it was, or remove")
 	s.exit(0, 0, 1)
-	s.annotate(v1alpha1.AnnotationShards, `"`+placement.Annotations()[v1alpha1.AnnotationShards]+`"`)
+	s.Keep("job", hubstate.Changes{hubstate.Shards: placement.Kept()[hubstate.Shards]})
 	s.finishAll()
 	s.completes(8)
 	s.pods.expectOnce(t, 8)
@@ -40,7 +37,7 @@ func shardsRemoved(t *testing.T) {
 	s.runs(8)
 	s.exit(0, 0, 7)
 	s.HubJobUntil("job", func(j *batchv1.Job) bool { return j.Status.Succeeded == 2 })
-	s.annotate(v1alpha1.AnnotationShards, `null,"`+v1alpha1.AnnotationShardsState+`":null`)
+	s.Keep("job", hubstate.Changes{hubstate.Shards: "", hubstate.ShardsState: ""})
 	s.dividedOver(2)
 	s.finishAll()
 	s.completes(8)
@@ -59,7 +56,7 @@ func shardsSwapped(t *testing.T) {
 	s.HubJobUntil("job", func(j *batchv1.Job) bool { return j.Status.Succeeded == 2 })
 	first, second := &placement.Shards[0], &placement.Shards[1]
 	first.Indexes, second.Indexes = second.Indexes, first.Indexes
-	s.annotate(v1alpha1.AnnotationShards, `"`+placement.Annotations()[v1alpha1.AnnotationShards]+`"`)
+	s.Keep("job", hubstate.Changes{hubstate.Shards: placement.Kept()[hubstate.Shards]})
 	s.finishAll()
 	s.completes(8)
 	s.pods.expectCompleted(t, 8, math.MaxInt)
@@ -79,19 +76,6 @@ func mirrorsIndexesForged(t *testing.T) {
 	s.finishAll()
 	s.completes(8)
 	s.pods.expectCompleted(t, 8, 1)
-}
-
-// annotate changes an annotation of the hub Job that the policies protect, as somebody could
-// without them.
-func (s *story) annotate(key, json string) {
-	s.t.Helper()
-	config := s.Hub.RESTConfig()
-	config.Impersonate = rest.ImpersonationConfig{UserName: managerUser, Groups: []string{"system:masters", "system:authenticated"}}
-	client, err := kubernetes.NewForConfig(config)
-	s.ok(err)
-	patch := `{"metadata":{"annotations":{"` + key + `":` + json + `}}}`
-	_, err = client.BatchV1().Jobs(s.NS).Patch(s.Context(), "job", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-	s.ok(err)
 }
 
 // A Job that is given more indexes, or fewer, while it runs.

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
@@ -60,7 +61,7 @@ func Of(job *batchv1.Job, reason Reason) DispatchedJob {
 			Completions: completions(job), Active: job.Status.Active, Ready: job.Status.Ready,
 			Succeeded: job.Status.Succeeded, Failed: job.Status.Failed,
 			StartTime: job.Status.StartTime, EndTime: ended(job),
-			MovedFrom:       text.Clean(job.Annotations[v1alpha1.AnnotationMovedFrom], text.MaxMessage),
+			MovedFrom:       text.Clean(hubstate.Get(job, hubstate.MovedFrom), text.MaxMessage),
 			ClusterSelector: text.Clean(job.Annotations[v1alpha1.AnnotationClusterSelector], text.MaxMessage),
 		},
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/jobview"
 )
@@ -19,21 +20,23 @@ var noon = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 // job makes a Job that runs in the worker west since noon.
 func job(edits ...func(*batchv1.Job)) *batchv1.Job {
 	j := &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "job", UID: "uid", Annotations: map[string]string{v1alpha1.AnnotationCluster: "west"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "job", UID: "uid"},
 		Status:     batchv1.JobStatus{StartTime: ptr.To(metav1.NewTime(noon)), Active: 1, Ready: ptr.To[int32](1)},
 	}
+	hubstate.Set(j, hubstate.Changes{hubstate.Cluster: "west"})
 	for _, edit := range edits {
 		edit(j)
 	}
 	return j
 }
 
-func unplaced(j *batchv1.Job)  { j.Annotations, j.Status = nil, batchv1.JobStatus{} }
+func unplaced(j *batchv1.Job)  { j.Status = batchv1.JobStatus{} }
 func notReady(j *batchv1.Job)  { j.Status.Ready = nil }
 func suspended(j *batchv1.Job) { j.Spec.Suspend = ptr.To(true) }
 func deleting(j *batchv1.Job)  { j.DeletionTimestamp = ptr.To(metav1.NewTime(noon)) }
 func moving(j *batchv1.Job) {
-	j.Annotations[v1alpha1.AnnotationMovedFrom], j.Status.Active = "east", 0
+	hubstate.Set(j, hubstate.Changes{hubstate.MovedFrom: "east"})
+	j.Status.Active = 0
 }
 
 func condition(kind batchv1.JobConditionType) func(*batchv1.Job) {
@@ -131,7 +134,7 @@ func TestColumns(t *testing.T) {
 		"a queue":      {job(func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](2) }), map[string]any{"Succeeded": "0"}},
 		"in two workers": {
 			job(func(j *batchv1.Job) {
-				j.Annotations = map[string]string{v1alpha1.AnnotationShards: "east=0-1;west=2-3"}
+				hubstate.Set(j, hubstate.Changes{hubstate.Cluster: "", hubstate.Shards: "east=0-1;west=2-3"})
 				j.Spec.CompletionMode, j.Spec.Completions = ptr.To(batchv1.IndexedCompletion), ptr.To[int32](4)
 			}),
 			map[string]any{"Worker": "2 workers", "Workers": "east,west"},

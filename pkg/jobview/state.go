@@ -4,7 +4,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
@@ -41,7 +41,7 @@ var states = []struct {
 	{Suspended, mirror.Suspended},
 	{Pending, func(j *batchv1.Job) bool { return len(shards.WorkersOf(j)) == 0 }},
 	{Moving, func(j *batchv1.Job) bool {
-		return j.Annotations[v1alpha1.AnnotationMovedFrom] != "" && j.Status.Active == 0
+		return hubstate.Get(j, hubstate.MovedFrom) != "" && j.Status.Active == 0
 	}},
 	{Starting, func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) == 0 }},
 }

@@ -6,7 +6,7 @@
 //	hub Job, mirror, now ──Reflect──▶ Next | Unchanged | Deferred | Violation
 //	hub Job without mirror, now ──Unplaced──▶ Next | Unchanged
 //	hub Job ──Seed──▶ the status that a moved mirror starts from
-//	hub Job, worker, move ──PlacementAnnotations──▶ annotations to set and to remove
+//	hub Job, worker, move ──PlacementChanges──▶ what changes of what is kept
 //	hub Job as it was sent, mirror ──Whole──▶ mirror with what the types don't know
 //
 // # Words

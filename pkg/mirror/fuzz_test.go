@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
 	"github.com/jobferry/jobferry/pkg/util/costtest"
@@ -68,9 +69,12 @@ func FuzzAnnotations(f *testing.F) {
 	f.Add("0", "x")
 	f.Add(`{"succeeded":3,"completedIndexes":"0-99999999"}`, `{"spec":{"template":null}}`)
 	f.Add("2026-03-01T12:00:00Z", "-9223372036854775808")
+	kept := []hubstate.Key{
+		hubstate.MovedAt, hubstate.MovedWith, hubstate.MovedFrom, hubstate.DeadlineSpent, hubstate.FreshStart,
+	}
 	keys := []string{
-		v1alpha1.AnnotationMovedAt, v1alpha1.AnnotationMovedWith, v1alpha1.AnnotationMovedFrom, v1alpha1.AnnotationDeadlineSpent,
-		v1alpha1.AnnotationFreshStart, v1alpha1.AnnotationProjected, v1alpha1.AnnotationFenced, v1alpha1.AnnotationOnClusterLost,
+		v1alpha1.AnnotationDeadlineSpent, v1alpha1.AnnotationFreshStart, v1alpha1.AnnotationProjected, v1alpha1.AnnotationFenced,
+		v1alpha1.AnnotationOnClusterLost,
 	}
 	f.Fuzz(func(t *testing.T, onHub, onMirror string) {
 		hub := shownJob()
@@ -79,7 +83,10 @@ func FuzzAnnotations(f *testing.F) {
 		for _, key := range keys {
 			hub.Annotations[key] = onHub
 		}
-		target := Target{Origin: "hub-1", FreshStart: FreshStart(hub), DeadlineSpent: DeadlineSpent(hub, now)}
+		for _, key := range kept {
+			hubstate.Set(hub, hubstate.Changes{key: onHub})
+		}
+		target := Target{Origin: "hub-1", FreshStart: StartsFresh(hub), DeadlineSpent: DeadlineSpent(hub, now)}
 		m := Project(hub, target)
 		if spent := m.Spec.ActiveDeadlineSeconds; spent == nil || *spent < 0 || *spent > 600 {
 			t.Errorf("%v s are left of 600", spent)
@@ -91,7 +98,7 @@ func FuzzAnnotations(f *testing.F) {
 		if repeated := RepeatedBy(hub, m); repeated.Completions < 0 || repeated.Completions > 10 {
 			t.Errorf("%+v completions are repeated", repeated)
 		}
-		_ = PlacementAnnotations(hub, "w", &Move{From: "v", At: now, RanUntil: now})
+		_ = PlacementChanges(hub, "w", &Move{From: "v", At: now, RanUntil: now})
 		_, _ = SeedDue(hub, m)
 		_ = Reflect(hub, m, now)
 		if patch, ok := Drift(hub, m, target).(Patch); ok && !json.Valid(patch.Bytes()) {
@@ -108,7 +115,8 @@ func FuzzCost(f *testing.F) {
 	f.Add("", "[", "")
 	costtest.Check(f, 64<<10, 60, func(text string) {
 		job := &batchv1.Job{}
-		job.Annotations = map[string]string{v1alpha1.AnnotationMovedWith: text, v1alpha1.AnnotationProjected: text}
+		job.Annotations = map[string]string{v1alpha1.AnnotationProjected: text}
+		hubstate.Set(job, hubstate.Changes{hubstate.MovedWith: text})
 		MovedWith(job)
 		readRecord(job)
 	})

@@ -7,6 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
@@ -20,9 +21,9 @@ type Move struct {
 	FreshStart bool
 }
 
-// PlacementAnnotations returns what a placement changes in the annotations of a hub Job; nil
-// removes an annotation. The manager writes them in the one write that changes the placement:
-// everything that follows, also in another process, is derived from there.
+// PlacementChanges returns what a placement changes of what the manager keeps of a hub Job. The
+// manager writes it in the one write that changes the placement: everything that follows, also in
+// another process, is derived from there.
 //
 // The move is nil for a Job's first placement, and for its return: the Job is placed again on the
 // worker that it was moved away from, because its mirror there has ended or is about to. A return
@@ -41,50 +42,49 @@ type Move struct {
 // A Job that started from zero once does so at each further move, because the progress that the hub
 // shows may be that of an earlier attempt. So the value of fresh-start is the moved-at of the move
 // that set it.
-func PlacementAnnotations(hub *batchv1.Job, worker string, move *Move) map[string]any {
-	changes := map[string]any{
-		v1alpha1.AnnotationCluster:       worker,
-		v1alpha1.AnnotationPlacedFor:     nil,
-		v1alpha1.AnnotationMovedFrom:     nil,
-		v1alpha1.AnnotationMovedAt:       nil,
-		v1alpha1.AnnotationMovedWith:     nil,
-		v1alpha1.AnnotationDeadlineSpent: nil,
-	}
-	if selector := hub.Annotations[v1alpha1.AnnotationClusterSelector]; selector != "" {
-		changes[v1alpha1.AnnotationPlacedFor] = selector
+func PlacementChanges(hub *batchv1.Job, worker string, move *Move) hubstate.Changes {
+	changes := hubstate.Changes{
+		hubstate.Cluster:       worker,
+		hubstate.PlacedFor:     hub.Annotations[v1alpha1.AnnotationClusterSelector],
+		hubstate.MovedFrom:     "",
+		hubstate.MovedAt:       "",
+		hubstate.MovedWith:     "",
+		hubstate.DeadlineSpent: "",
 	}
 	switch {
 	case move != nil:
-		maps.Copy(changes, move.annotations(hub))
-	case hub.Annotations[v1alpha1.AnnotationFreshStart] == hub.Annotations[v1alpha1.AnnotationMovedAt]:
-		changes[v1alpha1.AnnotationFreshStart] = nil
+		maps.Copy(changes, move.changes(hub))
+	case hubstate.Get(hub, hubstate.FreshStart) == hubstate.Get(hub, hubstate.MovedAt):
+		changes[hubstate.FreshStart] = ""
 	}
-	maps.DeleteFunc(changes, func(key string, value any) bool {
-		_, has := hub.Annotations[key]
-		return value == nil && !has
+	maps.DeleteFunc(changes, func(key hubstate.Key, value string) bool {
+		return value == "" && hubstate.Get(hub, key) == ""
 	})
 	return changes
 }
 
-func (m Move) annotations(hub *batchv1.Job) map[string]any {
+func (m Move) changes(hub *batchv1.Job) hubstate.Changes {
 	at := m.At.UTC().Format(time.RFC3339)
-	set := map[string]any{
-		v1alpha1.AnnotationMovedFrom: m.From,
-		v1alpha1.AnnotationMovedAt:   at,
-		v1alpha1.AnnotationMovedWith: movedWith(hub),
+	set := hubstate.Changes{
+		hubstate.MovedFrom: m.From,
+		hubstate.MovedAt:   at,
+		hubstate.MovedWith: movedWith(hub),
 	}
-	if m.FreshStart && !FreshStart(hub) {
-		set[v1alpha1.AnnotationFreshStart] = at
+	if m.FreshStart && !StartsFresh(hub) {
+		set[hubstate.FreshStart] = at
 	}
 	if spent := wholeSeconds(DeadlineSpent(hub, m.RanUntil)); spent != "" {
-		set[v1alpha1.AnnotationDeadlineSpent] = spent
+		set[hubstate.DeadlineSpent] = spent
 	}
 	return set
 }
 
-// FreshStart reports whether a mirror starts from zero; of a hub Job, whether the next mirror does.
-func FreshStart(job *batchv1.Job) bool {
-	_, ok := job.Annotations[v1alpha1.AnnotationFreshStart]
+// StartsFresh reports whether the next mirror of a hub Job starts from zero.
+func StartsFresh(hub *batchv1.Job) bool { return hubstate.Get(hub, hubstate.FreshStart) != "" }
+
+// FreshStart reports whether a mirror started from zero.
+func FreshStart(mirror *batchv1.Job) bool {
+	_, ok := mirror.Annotations[v1alpha1.AnnotationFreshStart]
 	return ok
 }
 
@@ -96,13 +96,13 @@ func DeadlineSpent(hub *batchv1.Job, until time.Time) time.Duration {
 		return 0
 	}
 	from, before := hub.Status.StartTime.Time, int64(0)
-	if moved, err := time.Parse(time.RFC3339, hub.Annotations[v1alpha1.AnnotationMovedAt]); err == nil && !moved.Before(from) {
-		from, before = moved, secondsSpent(hub)
+	if moved, err := time.Parse(time.RFC3339, hubstate.Get(hub, hubstate.MovedAt)); err == nil && !moved.Before(from) {
+		from, before = moved, seconds(hubstate.Get(hub, hubstate.DeadlineSpent))
 	}
 	return time.Duration(before)*time.Second + max(until.Sub(from), 0)
 }
 
-// wholeSeconds is the text of AnnotationDeadlineSpent, or "" for less than a second.
+// wholeSeconds is the text of a deadline's time that is spent, or "" for less than a second.
 func wholeSeconds(d time.Duration) string {
 	if d < time.Second {
 		return ""
@@ -110,13 +110,13 @@ func wholeSeconds(d time.Duration) string {
 	return strconv.FormatInt(int64(d/time.Second), 10)
 }
 
-// secondsSpent reads AnnotationDeadlineSpent.
-func secondsSpent(job *batchv1.Job) int64 {
-	seconds, err := strconv.ParseInt(job.Annotations[v1alpha1.AnnotationDeadlineSpent], 10, 64)
+// seconds reads the text that wholeSeconds makes.
+func seconds(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		return 0
 	}
-	return max(seconds, 0)
+	return max(n, 0)
 }
 
 // Stopped reports whether a suspended mirror has stopped: its Job controller has observed the

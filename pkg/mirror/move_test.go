@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror/intervals"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
@@ -25,16 +26,7 @@ func withDeadline(seconds int64) func(*batchv1.Job) {
 // placed writes a placement down as the hub's API server would.
 func placed(hub *batchv1.Job, worker string, move *Move) *batchv1.Job {
 	hub = hub.DeepCopy()
-	if hub.Annotations == nil {
-		hub.Annotations = map[string]string{}
-	}
-	for key, value := range PlacementAnnotations(hub, worker, move) {
-		if text, ok := value.(string); ok {
-			hub.Annotations[key] = text
-		} else {
-			delete(hub.Annotations, key)
-		}
-	}
+	hubstate.Set(hub, PlacementChanges(hub, worker, move))
 	return hub
 }
 
@@ -67,33 +59,33 @@ func TestDeadlineSpentOverSeveralMoves(t *testing.T) {
 	}
 }
 
-func TestPlacementAnnotations(t *testing.T) {
+func TestPlacementChanges(t *testing.T) {
 	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	hub := func() *mirrortest.Job {
 		return mirrortest.New("job").Indexed(5).Started(start).Counted(2, 1).CompletedIndexes("0,3").Do(withDeadline(600))
 	}
 	const firstMove, secondMove = "2026-03-01T13:00:00Z", "2026-03-01T14:00:00Z"
 	moved := func() *mirrortest.Job {
-		return hub().Annotation(v1alpha1.AnnotationCluster, "b").Annotation(v1alpha1.AnnotationMovedFrom, "a").
-			Annotation(v1alpha1.AnnotationMovedAt, firstMove).Annotation(v1alpha1.AnnotationMovedWith, "{}").
-			Annotation(v1alpha1.AnnotationDeadlineSpent, "60")
+		return hub().Kept(hubstate.Cluster, "b").Kept(hubstate.MovedFrom, "a").
+			Kept(hubstate.MovedAt, firstMove).Kept(hubstate.MovedWith, "{}").
+			Kept(hubstate.DeadlineSpent, "60")
 	}
 	move := func(m Move) *Move {
 		m.From, m.At, m.RanUntil = "b", start.Add(2*time.Hour), start.Add(time.Hour+2*time.Minute)
 		return &m
 	}
-	undone := func(more map[string]any) map[string]any {
-		all := map[string]any{
-			v1alpha1.AnnotationCluster: "a", v1alpha1.AnnotationMovedFrom: nil, v1alpha1.AnnotationMovedAt: nil,
-			v1alpha1.AnnotationMovedWith: nil, v1alpha1.AnnotationDeadlineSpent: nil,
+	undone := func(more hubstate.Changes) hubstate.Changes {
+		all := hubstate.Changes{
+			hubstate.Cluster: "a", hubstate.MovedFrom: "", hubstate.MovedAt: "",
+			hubstate.MovedWith: "", hubstate.DeadlineSpent: "",
 		}
 		maps.Copy(all, more)
 		return all
 	}
-	movedOn := func(more map[string]any) map[string]any {
-		all := map[string]any{
-			v1alpha1.AnnotationCluster: "c", v1alpha1.AnnotationMovedFrom: "b", v1alpha1.AnnotationMovedAt: secondMove,
-			v1alpha1.AnnotationMovedWith: `{"succeeded":2,"failed":1,"completedIndexes":"0,3"}`, v1alpha1.AnnotationDeadlineSpent: "180",
+	movedOn := func(more hubstate.Changes) hubstate.Changes {
+		all := hubstate.Changes{
+			hubstate.Cluster: "c", hubstate.MovedFrom: "b", hubstate.MovedAt: secondMove,
+			hubstate.MovedWith: `{"succeeded":2,"failed":1,"completedIndexes":"0,3"}`, hubstate.DeadlineSpent: "180",
 		}
 		maps.Copy(all, more)
 		return all
@@ -102,42 +94,42 @@ func TestPlacementAnnotations(t *testing.T) {
 		hub    *mirrortest.Job
 		worker string
 		move   *Move
-		want   map[string]any
+		want   hubstate.Changes
 	}{
-		"first placement": {mirrortest.New("job"), "a", nil, map[string]any{v1alpha1.AnnotationCluster: "a"}},
+		"first placement": {mirrortest.New("job"), "a", nil, hubstate.Changes{hubstate.Cluster: "a"}},
 		"with a selector": {
 			mirrortest.New("job").Annotation(v1alpha1.AnnotationClusterSelector, "x=y"), "a", nil,
-			map[string]any{v1alpha1.AnnotationCluster: "a", v1alpha1.AnnotationPlacedFor: "x=y"},
+			hubstate.Changes{hubstate.Cluster: "a", hubstate.PlacedFor: "x=y"},
 		},
 		"move": {moved(), "c", move(Move{}), movedOn(nil)},
 		"move before a second has passed": {
-			mirrortest.New("job").Annotation(v1alpha1.AnnotationDeadlineSpent, "60"), "c", move(Move{}),
-			movedOn(map[string]any{v1alpha1.AnnotationMovedWith: "{}", v1alpha1.AnnotationDeadlineSpent: nil}),
+			mirrortest.New("job").Kept(hubstate.DeadlineSpent, "60"), "c", move(Move{}),
+			movedOn(hubstate.Changes{hubstate.MovedWith: "{}", hubstate.DeadlineSpent: ""}),
 		},
 		"move, its selector removed": {
-			moved().Annotation(v1alpha1.AnnotationPlacedFor, "x=y"), "c", move(Move{}),
-			movedOn(map[string]any{v1alpha1.AnnotationPlacedFor: nil}),
+			moved().Kept(hubstate.PlacedFor, "x=y"), "c", move(Move{}),
+			movedOn(hubstate.Changes{hubstate.PlacedFor: ""}),
 		},
 		"move, from zero": {
-			moved(), "c", move(Move{FreshStart: true}), movedOn(map[string]any{v1alpha1.AnnotationFreshStart: secondMove}),
+			moved(), "c", move(Move{FreshStart: true}), movedOn(hubstate.Changes{hubstate.FreshStart: secondMove}),
 		},
 		"move, from zero again": {
-			moved().Annotation(v1alpha1.AnnotationFreshStart, firstMove), "c", move(Move{FreshStart: true}), movedOn(nil),
+			moved().Kept(hubstate.FreshStart, firstMove), "c", move(Move{FreshStart: true}), movedOn(nil),
 		},
 		"move after one from zero": {
-			moved().Annotation(v1alpha1.AnnotationFreshStart, firstMove), "c", move(Move{}), movedOn(nil),
+			moved().Kept(hubstate.FreshStart, firstMove), "c", move(Move{}), movedOn(nil),
 		},
 		"return": {moved(), "a", nil, undone(nil)},
 		"return, the move was from zero": {
-			moved().Annotation(v1alpha1.AnnotationFreshStart, firstMove), "a", nil,
-			undone(map[string]any{v1alpha1.AnnotationFreshStart: nil}),
+			moved().Kept(hubstate.FreshStart, firstMove), "a", nil,
+			undone(hubstate.Changes{hubstate.FreshStart: ""}),
 		},
 		"return, an earlier move was from zero": {
-			moved().Annotation(v1alpha1.AnnotationFreshStart, "2026-03-01T12:30:00Z"), "a", nil, undone(nil),
+			moved().Kept(hubstate.FreshStart, "2026-03-01T12:30:00Z"), "a", nil, undone(nil),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(row.want, PlacementAnnotations(row.hub.Obj(), row.worker, row.move)); diff != "" {
+			if diff := cmp.Diff(row.want, PlacementChanges(row.hub.Obj(), row.worker, row.move)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -153,16 +145,16 @@ func TestAReturnUndoesTheMove(t *testing.T) {
 	before := placed(hub, "a", nil)
 	move := &Move{From: "a", At: start.Add(time.Hour), RanUntil: start.Add(time.Minute), FreshStart: true}
 	moved := placed(before, "b", move)
-	if !FreshStart(moved) || NeedsSeed(moved) || !FreshStart(placed(moved, "c", &Move{From: "b"})) {
-		t.Errorf("a fresh start isn't remembered: %v", moved.Annotations)
+	if !StartsFresh(moved) || NeedsSeed(moved) || !StartsFresh(placed(moved, "c", &Move{From: "b"})) {
+		t.Errorf("a fresh start isn't remembered: %v", moved.Status.Conditions)
 	}
 	returned := placed(moved, "a", nil)
-	if diff := cmp.Diff(before.Annotations, returned.Annotations); diff != "" {
+	if diff := cmp.Diff(before.Status, returned.Status); diff != "" {
 		t.Error(diff)
 	}
 	drained := placed(returned, "b", &Move{From: "a", At: start.Add(2 * time.Hour), RanUntil: start.Add(2 * time.Hour)})
-	if FreshStart(drained) || !NeedsSeed(drained) {
-		t.Errorf("a drain starts the Job from zero: %v", drained.Annotations)
+	if StartsFresh(drained) || !NeedsSeed(drained) {
+		t.Errorf("a drain starts the Job from zero: %v", drained.Status.Conditions)
 	}
 }
 
@@ -191,7 +183,7 @@ func TestRepeatedBy(t *testing.T) {
 		"a lie beyond all":  {move(indexed()), indexed().CompletedIndexes("0-2147483647").Obj(), Repeated{9, "0-8"}},
 		"a negative lie":    {move(mirrortest.New("job").Counted(2, 0)), mirrortest.New("job").Counted(math.MinInt32, 0).Obj(), Repeated{}},
 		"too many to name":  {move(indexed().Counted(1500, 0).CompletedIndexes(even(1500))), indexed().Counted(1502, 0).CompletedIndexes(even(1502)).Obj(), Repeated{2, ""}},
-		"edited annotation": {indexed().Annotation(v1alpha1.AnnotationMovedWith, `{"completedIndexes":"x"}`).Obj(), indexed().CompletedIndexes("1").Obj(), Repeated{}},
+		"edited annotation": {indexed().Kept(hubstate.MovedWith, `{"completedIndexes":"x"}`).Obj(), indexed().CompletedIndexes("1").Obj(), Repeated{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := RepeatedBy(c.hub, c.stale); got != c.want {
@@ -232,7 +224,7 @@ func TestStopped(t *testing.T) {
 // A moved Job's mirror begins with what ended in other workers, unless it begins from zero.
 func TestEndedBefore(t *testing.T) {
 	moved := func() *mirrortest.Job {
-		return mirrortest.New("job").Annotation(v1alpha1.AnnotationMovedWith, `{"succeeded":2,"failed":1}`)
+		return mirrortest.New("job").Kept(hubstate.MovedWith, `{"succeeded":2,"failed":1}`)
 	}
 	for name, row := range map[string]struct {
 		hub, mirror *mirrortest.Job
@@ -242,7 +234,7 @@ func TestEndedBefore(t *testing.T) {
 		"moved":       {moved(), mirrortest.New("job"), Ended{2, 1}},
 		"from zero":   {moved(), mirrortest.New("job").Annotation(v1alpha1.AnnotationFreshStart, "x"), Ended{}},
 		"work queue":  {moved().Do(func(job *batchv1.Job) { job.Spec.Completions = nil }), mirrortest.New("job"), Ended{}},
-		"edited":      {mirrortest.New("job").Annotation(v1alpha1.AnnotationMovedWith, "2"), mirrortest.New("job"), Ended{}},
+		"edited":      {mirrortest.New("job").Kept(hubstate.MovedWith, "2"), mirrortest.New("job"), Ended{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := EndedBefore(row.hub.Obj(), row.mirror.Obj()); got != row.want {

@@ -151,13 +151,13 @@ func patchBytes(job *batchv1.Job, patch map[string]any, exact bool) []byte {
 	return mustMarshal(whole)
 }
 
-// StatusPatch is the merge patch for jobs/status that sets the next status of a Job, and
-// annotations that belong to it. The API server refuses it if the Job has changed since then,
-// because the spec decides which status is valid.
-func StatusPatch(job *batchv1.Job, next *batchv1.JobStatus, annotations map[string]string) []byte {
+// StatusPatch is the merge patch for jobs/status that sets the next status of a Job, and its
+// finalizers. The API server refuses it if the Job has changed since then, because the spec decides
+// which status is valid, and lists are replaced as a whole.
+func StatusPatch(job *batchv1.Job, next *batchv1.JobStatus, finalizers []string) []byte {
 	patch := map[string]any{"status": mergeDiff(tree(&job.Status), tree(next))}
-	if len(annotations) > 0 {
-		patch["metadata"] = map[string]any{"annotations": annotations}
+	if !slices.Equal(finalizers, job.Finalizers) {
+		patch["metadata"] = map[string]any{"finalizers": finalizers}
 	}
 	return patchBytes(job, patch, true)
 }

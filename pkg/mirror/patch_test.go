@@ -104,7 +104,7 @@ func TestPatchPreconditions(t *testing.T) {
 	}
 	next := hub.Status
 	next.Active = 1
-	if got, want := string(StatusPatch(hub, &next, nil)), `{"metadata":{"resourceVersion":"1","uid":"uid-job"},"status":{"active":1}}`; got != want {
+	if got, want := string(StatusPatch(hub, &next, hub.Finalizers)), `{"metadata":{"resourceVersion":"1","uid":"uid-job"},"status":{"active":1}}`; got != want {
 		t.Errorf("got %s", got)
 	}
 }

@@ -99,7 +99,7 @@ func wantedDeadline(hub, mirror *batchv1.Job) *int64 {
 	if hub.Spec.ActiveDeadlineSeconds == nil {
 		return nil
 	}
-	limit, spent := *hub.Spec.ActiveDeadlineSeconds, secondsSpent(mirror)
+	limit, spent := *hub.Spec.ActiveDeadlineSeconds, seconds(mirror.Annotations[v1alpha1.AnnotationDeadlineSpent])
 	if Suspended(hub) {
 		spent = 0
 	}

@@ -5,7 +5,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/mirror/intervals"
 )
 
@@ -20,7 +20,7 @@ type Repeated struct {
 // RepeatedBy compares the stale mirror of a moved Job with what the hub knew of the Job's progress
 // when it moved the Job.
 //
-// That knowledge is an annotation of the hub Job, because nothing else keeps it. The status of the
+// That knowledge is kept with the hub Job (hubstate.MovedWith), because nothing else keeps it. The status of the
 // hub Job grows with the next mirror: by the time that a lost worker is back, an index that
 // completed in both workers looks like one that the hub knew of before. And a worker that is lost
 // can't be asked.
@@ -43,7 +43,7 @@ func RepeatedBy(hub, stale *batchv1.Job) Repeated {
 }
 
 // Moved reports whether a hub Job was moved away from a worker.
-func Moved(hub *batchv1.Job) bool { return hub.Annotations[v1alpha1.AnnotationMovedWith] != "" }
+func Moved(hub *batchv1.Job) bool { return hubstate.Get(hub, hubstate.MovedWith) != "" }
 
 // Ended counts Pods that have ended.
 type Ended struct{ Succeeded, Failed int32 }
@@ -59,9 +59,9 @@ func EndedBefore(hub, mirror *batchv1.Job) Ended {
 }
 
 // MovedWith is the progress that the hub knew of when it last moved the Job. It is false if the Job
-// never moved, or someone edited the annotation. Indexes are left out if they are too many.
+// never moved, or someone edited what is kept. Indexes are left out if they are too many.
 func MovedWith(hub *batchv1.Job) (with batchv1.JobStatus, is bool) {
-	text := hub.Annotations[v1alpha1.AnnotationMovedWith]
+	text := hubstate.Get(hub, hubstate.MovedWith)
 	return with, len(text) <= 2*maxMovedIndexes && json.Unmarshal([]byte(text), &with) == nil
 }
 
@@ -69,7 +69,7 @@ func MovedWith(hub *batchv1.Job) (with batchv1.JobStatus, is bool) {
 // Beyond it, repeated completions are counted, not named.
 const maxMovedIndexes = 2048
 
-// movedWith is the text of AnnotationMovedWith: the part of the hub Job's status that counts what
+// movedWith is the text of hubstate.MovedWith: the part of the hub Job's status that counts what
 // has ended.
 func movedWith(hub *batchv1.Job) string {
 	with := batchv1.JobStatus{Succeeded: hub.Status.Succeeded, Failed: hub.Status.Failed}

@@ -40,7 +40,7 @@ func Seed(hub *batchv1.Job, freshStart bool) (batchv1.JobStatus, bool) {
 // NeedsSeed reports whether a mirror of the hub Job that's created now must be seeded before it may
 // run.
 func NeedsSeed(hub *batchv1.Job) bool {
-	_, needed := Seed(hub, FreshStart(hub))
+	_, needed := Seed(hub, StartsFresh(hub))
 	return needed
 }
 
@@ -136,5 +136,5 @@ func SeedPatch(mirror *batchv1.Job, seed *batchv1.JobStatus) []byte {
 			next.Conditions = append(next.Conditions, c)
 		}
 	}
-	return StatusPatch(mirror, next, nil)
+	return StatusPatch(mirror, next, mirror.Finalizers)
 }

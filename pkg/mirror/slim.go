@@ -37,9 +37,6 @@ var (
 		AnnotationKueueMinParallelism,
 		v1alpha1.AnnotationClusterSelector, v1alpha1.AnnotationClusterPreference, v1alpha1.AnnotationOnClusterLost,
 		v1alpha1.AnnotationPodStartTimeout, v1alpha1.AnnotationMaxClusters, v1alpha1.AnnotationTraceParent,
-		v1alpha1.AnnotationCluster, v1alpha1.AnnotationPlacedFor, v1alpha1.AnnotationShards, v1alpha1.AnnotationShardsState,
-		v1alpha1.AnnotationMovedFrom, v1alpha1.AnnotationMovedAt, v1alpha1.AnnotationMovedWith,
-		v1alpha1.AnnotationFreshStart, v1alpha1.AnnotationDeadlineSpent, v1alpha1.AnnotationUsage,
 	}
 )
 

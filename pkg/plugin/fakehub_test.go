@@ -23,6 +23,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
@@ -67,9 +68,10 @@ func newHub(t *testing.T) *fakeHub {
 
 func hubJob() *batchv1.Job {
 	return &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "shards", UID: "1", Annotations: map[string]string{v1alpha1.AnnotationCluster: "west"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "shards", UID: "1"},
 		Spec:       batchv1.JobSpec{ManagedBy: ptr.To(v1alpha1.ManagedByDispatcher), Completions: ptr.To[int32](2)},
-		Status:     batchv1.JobStatus{Active: 2, Ready: ptr.To[int32](2)},
+		Status: batchv1.JobStatus{Active: 2, Ready: ptr.To[int32](2),
+			Conditions: hubstate.Changes{hubstate.Cluster: "west"}.Conditions(nil, time.Time{})},
 	}
 }
 

@@ -286,7 +286,7 @@ func TestErrorOfTheManager(t *testing.T) {
 func TestJobsInLine(t *testing.T) {
 	h := newHub(t)
 	waits := hubJob()
-	waits.Annotations, waits.Status = nil, batchv1.JobStatus{}
+	waits.Status = batchv1.JobStatus{}
 	h.answers["/apis/batch/v1/namespaces/team-a/jobs"] = &batchv1.JobList{Items: []batchv1.Job{*waits}}
 	e := whyWest()
 	e.Line = []v1alpha1.WaitingJob{{Name: "shards", WaitingExplanation: v1alpha1.WaitingExplanation{Place: 3, Of: 9}}}

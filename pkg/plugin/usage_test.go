@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	accounts "github.com/jobferry/jobferry/pkg/manager/usage"
 )
@@ -27,10 +28,10 @@ func usageHub(t *testing.T) *fakeHub {
 			job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue,
 				LastTransitionTime: metav1.NewTime(now.AddDate(0, 0, -age))}}
 		}
-		job.Annotations = map[string]string{v1alpha1.AnnotationUsage: accounts.Account{
+		hubstate.Set(job, hubstate.Changes{hubstate.Usage: accounts.Account{
 			{Worker: "west", UID: "m", Seconds: 36000, Succeeded: 18000, Unknown: 3600, Left: age >= 0, At: accounts.Moment(now.Unix()),
 				Requests: corev1.ResourceList{"cpu": resource.MustParse("2"), "memory": resource.MustParse("1Gi")}},
-		}.String()}
+		}.String()})
 		list.Items = append(list.Items, *job)
 	}
 	h.answers["/apis/batch/v1/namespaces/team-a/jobs"] = list

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 )
@@ -16,10 +17,10 @@ import (
 // dividedHub is a hub whose Job runs in two workers: index 0 in east, 1 in west.
 func dividedHub(t *testing.T) *fakeHub {
 	h, job := newHub(t), hubJob()
-	job.Annotations = map[string]string{
-		v1alpha1.AnnotationShards:      "east=0;west=1",
-		v1alpha1.AnnotationShardsState: `{"shards":{"east":{"parallelism":1},"west":{"parallelism":1}}}`,
-	}
+	hubstate.Set(job, hubstate.Changes{
+		hubstate.Shards:      "east=0;west=1",
+		hubstate.ShardsState: `{"shards":{"east":{"parallelism":1},"west":{"parallelism":1}}}`,
+	})
 	job.Spec.CompletionMode, job.Spec.Parallelism = ptr.To(batchv1.IndexedCompletion), ptr.To[int32](2)
 	h.answers[jobPath] = job
 	h.answers["/apis/batch/v1/namespaces/team-a/jobs"] = &batchv1.JobList{Items: []batchv1.Job{*job}}

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
@@ -24,14 +25,14 @@ func describeJob(j *batchv1.Job) string {
 	}
 	on := strings.Join(shards.WorkersOf(j), ", ")
 	if shards.IsPlaced(j) {
-		on = j.Annotations[v1alpha1.AnnotationShards]
+		on = hubstate.Get(j, hubstate.Shards)
 	}
 	add(on != "", "on %s", on)
 	asked, part := j.Annotations[v1alpha1.AnnotationIndexes]
 	observed := j.Annotations[v1alpha1.AnnotationIndexesObserved]
 	add(part, "part [%s]", asked)
 	add(part && observed != asked, "observed [%s]", observed)
-	from := j.Annotations[v1alpha1.AnnotationMovedFrom]
+	from := hubstate.Get(j, hubstate.MovedFrom)
 	add(from != "", "moved from %s", from)
 	fenced := j.Annotations[v1alpha1.AnnotationFenced]
 	add(fenced != "", "FENCED")

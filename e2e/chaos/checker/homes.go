@@ -9,7 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/mirror/intervals"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
@@ -91,7 +91,7 @@ func (c *Checker) observeLeaving(r *record, e Event, worker string, is homes) {
 // isAskedFor reports whether a Job was moved because its user or an admin wants it elsewhere: no
 // judgement of its worker. The manager needs a while to find all workers out of touch.
 func (c *Checker) isAskedFor(r *record, e Event, worker string) bool {
-	was, is := r.hub.Annotations[v1alpha1.AnnotationPlacedFor], e.Job.Annotations[v1alpha1.AnnotationPlacedFor]
+	was, is := hubstate.Get(r.hub, hubstate.PlacedFor), hubstate.Get(e.Job, hubstate.PlacedFor)
 	return was != is || c.drained(worker, e.At)
 }
 

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/e2e/chaos/schedule"
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 )
 
@@ -76,7 +76,7 @@ func TestAccounts(t *testing.T) {
 				}
 			}
 			m := usage.Mirror{Worker: "open", UID: "m", Seconds: row.said, Unknown: row.unknown}
-			r.hub.Annotations[v1alpha1.AnnotationUsage] = usage.Account{m}.String()
+			hubstate.Set(r.hub, hubstate.Changes{hubstate.Usage: usage.Account{m}.String()})
 			w.checker.checkAccount(w.at, r)
 			w.expect(row.want...)
 		})

@@ -2,7 +2,6 @@ package checker
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/chaos/schedule"
 	"github.com/jobferry/jobferry/e2e/chaos/story"
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
@@ -57,16 +57,14 @@ func (w *world) hub(changes ...func(*batchv1.JobStatus)) {
 		change(&w.status)
 	}
 	j := &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: "job", UID: "hub-job", Annotations: map[string]string{
-			v1alpha1.AnnotationCluster: w.assigned, v1alpha1.AnnotationPlacedFor: w.selector,
-		}},
-		Spec:   batchv1.JobSpec{Completions: ptr.To[int32](4), Parallelism: &w.parallelism},
-		Status: *w.status.DeepCopy(),
+		ObjectMeta: metav1.ObjectMeta{Name: "job", UID: "hub-job"},
+		Spec:       batchv1.JobSpec{Completions: ptr.To[int32](4), Parallelism: &w.parallelism},
+		Status:     *w.status.DeepCopy(),
 	}
+	hubstate.Set(j, hubstate.Changes{hubstate.Cluster: w.assigned, hubstate.PlacedFor: w.selector})
 	if w.shards != nil {
 		j.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
-		delete(j.Annotations, v1alpha1.AnnotationCluster)
-		maps.Copy(j.Annotations, w.shards.Annotations())
+		hubstate.Set(j, w.shards.Kept())
 	}
 	w.see(Event{Where: schedule.Hub, Job: j})
 }

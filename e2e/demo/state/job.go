@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/e2e/demo/scenario"
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
 
@@ -112,7 +113,7 @@ func (s *State) Index(name string) int {
 func (j *Job) readConditions(conditions []batchv1.JobCondition) {
 	j.Conditions, j.Reason, j.Message, j.Ended = "", "", "", time.Time{}
 	for _, c := range conditions {
-		if c.Status != corev1.ConditionTrue {
+		if c.Status != corev1.ConditionTrue || hubstate.IsOurs(c.Type) {
 			continue
 		}
 		if j.Conditions != "" {

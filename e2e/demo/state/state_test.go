@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobferry/jobferry/e2e/demo/scenario"
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
@@ -33,7 +34,7 @@ func hubJob(change ...func(*batchv1.Job)) *batchv1.Job {
 }
 
 func on(worker string) func(*batchv1.Job) {
-	return func(j *batchv1.Job) { j.Annotations["jobferry.dev/cluster"] = worker }
+	return func(j *batchv1.Job) { hubstate.Set(j, hubstate.Changes{hubstate.Cluster: worker}) }
 }
 
 func started(seconds int) func(*batchv1.Job) {

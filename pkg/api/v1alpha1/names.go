@@ -10,7 +10,8 @@ import (
 )
 
 // This file is the contract between Jobferry's programs, and with its users: every label,
-// annotation, finalizer, spec.managedBy value and namespace that they agree on.
+// annotation, finalizer, spec.managedBy value and namespace that they agree on. What the manager
+// keeps of a hub Job is in package hubstate.
 
 // KeyPrefix begins the keys of all labels and annotations of Jobferry's.
 const KeyPrefix = "jobferry.dev/"
@@ -77,28 +78,12 @@ const (
 const (
 	// FinalizerMirror keeps a hub Job until its mirror is gone.
 	FinalizerMirror = "jobferry.dev/mirror"
-	// AnnotationCluster is the placement: the name of the worker.
+)
+
+// Names on Pods and events of a worker, as the API serves them.
+const (
+	// AnnotationCluster is the name of the worker.
 	AnnotationCluster = "jobferry.dev/cluster"
-	// AnnotationMovedFrom is the worker that the Job was placed on before. The Job starts nowhere
-	// else until that worker has no mirror of it any more.
-	AnnotationMovedFrom = "jobferry.dev/moved-from"
-	// AnnotationMovedAt is the time (RFC 3339) of the last move, and AnnotationMovedWith the
-	// progress that the hub knew of then.
-	AnnotationMovedAt   = "jobferry.dev/moved-at"
-	AnnotationMovedWith = "jobferry.dev/moved-with"
-	// AnnotationPlacedFor is the cluster selector that the Job was placed by. A change of the
-	// selector moves the Job; a change of the worker's labels does not.
-	AnnotationPlacedFor = "jobferry.dev/placed-for"
-	// AnnotationShards is the placement of a Job that may run on several workers, in place of
-	// AnnotationCluster: its shards, such as "east=500-999;west=0-499", the indexes as in a Job's
-	// status. Of a Job without indexes a shard is a number of completions: "east=500;west=500".
-	AnnotationShards = "jobferry.dev/shards"
-	// AnnotationShardsState is a JSON object with what else the hub keeps of the shards; see
-	// shards.Placement.
-	AnnotationShardsState = "jobferry.dev/shards-state"
-	// AnnotationUsage is the account of the Job: for how long its Pods ran in which worker. A JSON
-	// list; see usage.Account.
-	AnnotationUsage = "jobferry.dev/usage"
 )
 
 // Names on mirrors.
@@ -113,19 +98,17 @@ const (
 	// AnnotationProjected holds the record of what was projected; see mirror.Drift.
 	AnnotationProjected = "jobferry.dev/projected"
 	// AnnotationFreshStart marks a mirror that takes the place of a moved Job's mirror and starts
-	// from zero: the hub's counters are held until it has caught up. On a hub Job it applies to the
-	// mirrors that are created next, and holds the AnnotationMovedAt of the move that set it.
+	// from zero: the hub's counters are held until it has caught up.
 	AnnotationFreshStart = "jobferry.dev/fresh-start"
 	// AnnotationDeadlineSpent holds the seconds of activeDeadlineSeconds that a moved Job had used
-	// before; they are subtracted from the mirror's deadline. On a hub Job it holds those until its
-	// last move.
+	// before; they are subtracted from the mirror's deadline.
 	AnnotationDeadlineSpent = "jobferry.dev/deadline-spent"
 	// AnnotationFenced holds the time (RFC 3339) at which the embedded Job controller fenced the
 	// mirror. The controller runs the mirror as if it were suspended for as long as the annotation
 	// is there; the hub removes it from a mirror that is still placed there.
 	AnnotationFenced = "jobferry.dev/fenced"
 	// AnnotationIndexes on the mirror of a shard is the shard's part of the Job, in the form of
-	// AnnotationShards. The embedded Job controller starts no other index of an Indexed Job, and
+	// hubstate.Shards. The embedded Job controller starts no other index of an Indexed Job, and
 	// follows a change while the Job runs. A mirror without it runs all of its Job.
 	AnnotationIndexes = "jobferry.dev/indexes"
 	// AnnotationIndexesObserved are the indexes that the embedded Job controller may run, by its own

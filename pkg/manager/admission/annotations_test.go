@@ -57,13 +57,17 @@ func TestAnnotationsOfUsers(t *testing.T) {
 	}
 }
 
-// What else Jobferry writes is refused from users, and so is what comes next.
-func TestBookkeepingIsTheManagers(t *testing.T) {
-	p := loadPolicy(t, "jobs-policy.yaml")
-	keys := append(annotations(t, "Names on hub Jobs that the manager sets."), annotations(t, "Names on mirrors.")...)
-	for _, key := range append(keys, "jobferry.dev/what-comes-next") {
-		if got := p.denied(request{object: newJob(v1alpha1.ManagedByDispatcher, key, "x")}); len(got) != 1 || !strings.Contains(got[0], key+": only Jobferry") {
-			t.Errorf("%s: denied %q", key, got)
+// Other annotations of Jobferry's are told to mean nothing.
+func TestOtherAnnotationsMeanNothing(t *testing.T) {
+	p := loadPolicy(t, "warnings-policy.yaml")
+	for _, key := range append(annotations(t, "Names on mirrors."), v1alpha1.AnnotationCluster, "jobferry.dev/what-comes-next") {
+		if got := p.denied(request{object: newJob(v1alpha1.ManagedByDispatcher, key, "x")}); len(got) != 1 || !strings.Contains(got[0], key+": Jobferry takes no notice") {
+			t.Errorf("%s: warned %q", key, got)
+		}
+	}
+	for _, key := range annotations(t, "Names on hub Jobs that users set.") {
+		if got := p.denied(request{object: newJob(v1alpha1.ManagedByDispatcher, key, "x")}); len(got) > 0 {
+			t.Errorf("%s: warned %q", key, got)
 		}
 	}
 }

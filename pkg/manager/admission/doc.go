@@ -4,7 +4,7 @@
 //	                      1.36 and later:  MutatingAdmissionPolicy  jobferry-dispatch
 //	Job is created ─▶ hub ─┤
 //	                      before:          webhook jobferry-dispatch ─▶ any replica ─▶ review (pure)
-//	                  hub ─▶ ValidatingAdmissionPolicy  jobferry-jobs, jobferry-managed-by, jobferry-large-fields, jobferry-manager-*
+//	                  hub ─▶ ValidatingAdmissionPolicy  jobferry-jobs, jobferry-managed-by, jobferry-warnings, jobferry-manager-*
 //
 // The policies and the webhook's configuration are charts/jobferry/files/admission;
 // config/admission has the same for kustomize. This package serves the webhook, and its tests run

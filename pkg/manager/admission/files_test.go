@@ -23,7 +23,7 @@ func readFile(t *testing.T, path ...string) string {
 // copies from there.
 func TestChartHasWhatKustomizeHas(t *testing.T) {
 	for file, folder := range map[string]string{
-		"jobs-policy.yaml": "checks", "large-fields-policy.yaml": "checks", "managed-by-policy.yaml": "checks", "manager-policy.yaml": "checks",
+		"jobs-policy.yaml": "checks", "warnings-policy.yaml": "checks", "managed-by-policy.yaml": "checks", "manager-policy.yaml": "checks",
 		"dispatch-policy.yaml": "policy", "dispatch-webhook.yaml": "webhook", "manager-webhook-policy.yaml": "webhook",
 	} {
 		if readFile(t, "charts", "jobferry", "files", "admission", file) != readFile(t, "config", "admission", folder, file) {

@@ -6,10 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"pgregory.net/rapid"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
@@ -20,6 +22,16 @@ const (
 )
 
 var dispatched = map[string]string{v1alpha1.LabelDispatch: "enabled"}
+
+// kept gives a Job a placement in its status, and other conditions.
+func kept(job runtime.Object, worker string, others ...batchv1.JobConditionType) runtime.Object {
+	j := job.(*batchv1.Job)
+	for _, other := range others {
+		j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: other})
+	}
+	hubstate.Set(j, hubstate.Changes{hubstate.Cluster: worker, hubstate.MovedFrom: "a"})
+	return j
+}
 
 func TestJobsPolicy(t *testing.T) {
 	p := loadPolicy(t, "jobs-policy.yaml")
@@ -37,19 +49,17 @@ func TestJobsPolicy(t *testing.T) {
 		"bad change of the selector": {request{object: ours(selector, "=a"), old: ours(selector, "a")}, `"=a" is not a label selector`},
 		"it was bad before":          {request{object: ours(selector, "=a"), old: ours(selector, "=a")}, ""},
 		"bad on-cluster-lost":        {request{object: ours(onLost, "resume")}, `on-cluster-lost: "resume" is unknown; set it to Resume, Restart or Wait`},
-		"placed by hand":             {request{object: ours(v1alpha1.AnnotationCluster, "west")}, "annotation jobferry.dev/cluster: only Jobferry sets, changes or removes it; leave it out. To choose"},
-		"placed by the manager":      {request{object: ours(v1alpha1.AnnotationCluster, "west"), old: ours(), user: manager}, ""},
-		"moved by hand":              {request{object: ours(v1alpha1.AnnotationCluster, "east"), old: ours(v1alpha1.AnnotationCluster, "west")}, "leave it as it is"},
-		"moved through the status":   {request{object: ours(v1alpha1.AnnotationCluster, "east"), old: ours(v1alpha1.AnnotationCluster, "west"), subresource: "status"}, "leave it as it is"},
-		"placement removed by hand":  {request{object: ours(), old: ours(v1alpha1.AnnotationCluster, "west")}, "annotation jobferry.dev/cluster: only Jobferry"},
-		"applied with its placement": {request{object: ours(v1alpha1.AnnotationCluster, "west", "note", "y"), old: ours(v1alpha1.AnnotationCluster, "west")}, ""},
-		"several of ours":            {request{object: ours("jobferry.dev/x", "1", "jobferry.dev/y", "2")}, "jobferry.dev/y"},
-		"another manager's name":     {request{object: ours(v1alpha1.AnnotationCluster, "west"), user: "system:serviceaccount:other:jobferry-manager"}, "only Jobferry"},
-		"somebody else's Job":        {request{object: newJob("example.org/other", selector, "a b", v1alpha1.AnnotationCluster, "x")}, ""},
+		"moved through the status":   {request{object: kept(ours(), "east"), old: kept(ours(), "west"), subresource: "status"}, "only Jobferry sets, changes or removes jobferry.dev/Placed"},
+		"placed through the status":  {request{object: kept(ours(), "east"), old: ours(), subresource: "status"}, "only Jobferry"},
+		"placement taken off":        {request{object: ours(), old: kept(ours(), "east"), subresource: "status"}, "only Jobferry"},
+		"placed by the manager":      {request{object: kept(ours(), "east"), old: ours(), user: manager, subresource: "status"}, ""},
+		"another manager's name":     {request{object: kept(ours(), "east"), old: ours(), user: "system:serviceaccount:other:jobferry-manager", subresource: "status"}, "only Jobferry"},
+		"another status":             {request{object: kept(ours(), "east", "Suspended"), old: kept(ours(), "east"), subresource: "status"}, ""},
+		"somebody else's Job":        {request{object: kept(newJob("example.org/other", selector, "a b"), "east"), old: newJob("example.org/other", selector, "a b"), subresource: "status"}, ""},
+		"other annotations":          {request{object: ours("jobferry.dev/x", "1")}, ""},
 		"of a namespace dispatched":  {request{object: newJob("", selector, "a b"), namespace: dispatched}, "is not a label selector"},
 		"of one that isn't":          {request{object: newJob("", selector, "a b"), namespace: map[string]string{v1alpha1.LabelDispatch: "no"}}, ""},
 		"CronJob, its template":      {request{kind: "cronjobs", object: cron(newJob("", selector, "a b")), namespace: dispatched}, "is not a label selector"},
-		"CronJob, a placed template": {request{kind: "cronjobs", object: cron(newJob(v1alpha1.ManagedByDispatcher, v1alpha1.AnnotationCluster, "w"))}, "annotation jobferry.dev/cluster: only Jobferry"},
 		"CronJob, not ours":          {request{kind: "cronjobs", object: cron(newJob("", selector, "a b"))}, ""},
 		"CronJob, bad before":        {request{kind: "cronjobs", object: cron(newJob("", selector, "a b", "n", "x")), old: cron(newJob("", selector, "a b")), namespace: dispatched}, ""},
 		"CronJob, made bad":          {request{kind: "cronjobs", object: cron(newJob("", onLost, "")), old: cron(newJob("")), namespace: dispatched}, `on-cluster-lost: "" is unknown`},

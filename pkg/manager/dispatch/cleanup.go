@@ -16,9 +16,7 @@ import (
 func (p *Plan) cleanUp(s *Snapshot) {
 	for _, w := range s.workers() {
 		if w.Orphan != nil {
-			d := deletion(w, w.Orphan)
-			d.VerifyGone = mirror.HubUID(w.Orphan)
-			p.addCleanup(s, w, d)
+			p.addCleanup(s, w, s.orphaned(w))
 		}
 		switch {
 		case w.Mirror == nil || s.needs(w):
@@ -28,6 +26,20 @@ func (p *Plan) cleanUp(s *Snapshot) {
 			p.addCleanup(s, w, stale(w, mirror.Moved(s.Job)))
 		}
 	}
+}
+
+// orphaned deletes the mirror of another hub Job of this name, which must be gone. If its watch has
+// shown that, a mirror that has ended is deleted as its Job was; the Pods of one that hasn't end
+// before another takes its place.
+func (s *Snapshot) orphaned(w *Worker) DeleteMirror {
+	d, of := deletion(w, w.Orphan), mirror.HubUID(w.Orphan)
+	switch {
+	case of != s.Gone.UID:
+		d.VerifyGone = of
+	case mirror.Finished(w.Orphan):
+		d.Propagation = s.Gone.Deletion
+	}
+	return d
 }
 
 // addCleanup adds an action, unless a deletion is under way or failed a moment ago. An unreachable

@@ -298,3 +298,8 @@ func planNameTaken(s *Snapshot, w *Worker) Plan {
 func (s *Snapshot) hasFinalizer() bool {
 	return slices.Contains(s.Job.Finalizers, v1alpha1.FinalizerMirror)
 }
+
+// otherFinalizers are those of the hub Job that aren't ours.
+func (s *Snapshot) otherFinalizers() []string {
+	return slices.DeleteFunc(slices.Clone(s.Job.Finalizers), func(f string) bool { return f == v1alpha1.FinalizerMirror })
+}

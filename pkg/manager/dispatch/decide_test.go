@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
@@ -22,7 +23,8 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func hubJob(changes ...func(*batchv1.Job)) *batchv1.Job {
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "team", Name: "train", UID: "hub-uid", ResourceVersion: "7", Generation: 1,
+			Annotations: map[string]string{},
+			Namespace:   "team", Name: "train", UID: "hub-uid", ResourceVersion: "7", Generation: 1,
 			CreationTimestamp: metav1.NewTime(noon.Add(-time.Hour)),
 		},
 		Spec: batchv1.JobSpec{
@@ -42,7 +44,7 @@ func hubJob(changes ...func(*batchv1.Job)) *batchv1.Job {
 
 func placedOn(worker string) func(*batchv1.Job) {
 	return func(j *batchv1.Job) {
-		j.Annotations = map[string]string{v1alpha1.AnnotationCluster: worker}
+		hubstate.Set(j, hubstate.Changes{hubstate.Cluster: worker})
 		j.Finalizers = []string{v1alpha1.FinalizerMirror}
 	}
 }
@@ -52,7 +54,8 @@ func suspendedJob(j *batchv1.Job) { j.Spec.Suspend = ptr.To(true) }
 func deleting(j *batchv1.Job) { j.DeletionTimestamp = ptr.To(metav1.NewTime(noon)) }
 
 func complete(j *batchv1.Job) {
-	j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+	j.Finalizers = nil
+	j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue})
 }
 
 func succeeded(n int32) func(*batchv1.Job) {
@@ -106,7 +109,7 @@ func look(job *batchv1.Job, workers ...Worker) *Snapshot {
 		held := workers[i].Mirror
 		workers[i].Mirror = nil
 		s.SetMirror(&workers[i], held)
-		if job != nil && workers[i].Name == job.Annotations[v1alpha1.AnnotationCluster] {
+		if job != nil && workers[i].Name == hubstate.Get(job, hubstate.Cluster) {
 			s.Assigned = &workers[i]
 			continue
 		}
@@ -118,9 +121,9 @@ func look(job *batchv1.Job, workers ...Worker) *Snapshot {
 func TestDecide(t *testing.T) {
 	other := func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationHubUID] = "another-uid" }
 	unplaced := func(j *batchv1.Job) { j.Finalizers = []string{v1alpha1.FinalizerMirror} }
-	letGo := func(j *batchv1.Job) { j.Finalizers = nil }
+	held := func(j *batchv1.Job) { j.Finalizers = []string{v1alpha1.FinalizerMirror} }
 	movedFrom := func(w string) func(*batchv1.Job) {
-		return func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationMovedFrom] = w }
+		return func(j *batchv1.Job) { hubstate.Set(j, hubstate.Changes{hubstate.MovedFrom: w}) }
 	}
 	placed := hubJob(placedOn("a"))
 	rows := map[string]struct {
@@ -159,12 +162,12 @@ func TestDecide(t *testing.T) {
 		"finished, it was restored suspended":     {look(hubJob(placedOn("a"), complete), at("a", mirrorOf(placed, suspendedJob))), Finished, []string{"delete in a"}},
 		"finished, it was restored unseen":        {look(hubJob(placedOn("a"), complete), at("a", mirrorOf(placed), unreachable)), Finished, nil},
 		"finished, worker leaves":                 {look(hubJob(placedOn("a"), complete), at("a", mirrorOf(placed), removing(v1alpha1.RemovalWait))), Finished, []string{"delete in a"}},
-		"finished, worker left":                   {look(hubJob(placedOn("a"), complete), at("a", nil, unregistered)), Finished, []string{"remove finalizer"}},
-		"finished, its mirror has gone":           {look(hubJob(placedOn("a"), complete), at("a", nil, removing(v1alpha1.RemovalMove))), Finished, []string{"remove finalizer"}},
+		"finished by somebody else":               {look(hubJob(placedOn("a"), complete, held), at("a", mirrorOf(placed, complete))), Finished, []string{"remove finalizer"}},
+		"finished, worker left":                   {look(hubJob(placedOn("a"), complete), at("a", nil, unregistered)), Finished, nil},
+		"finished, its mirror has gone":           {look(hubJob(placedOn("a"), complete), at("a", nil, removing(v1alpha1.RemovalMove))), Finished, nil},
 		"finished, worker leaves unseen":          {look(hubJob(placedOn("a"), complete), at("a", nil, unreachable, removing(v1alpha1.RemovalMove))), Finished, nil},
-		"finished, worker left, let go":           {look(hubJob(placedOn("a"), complete, letGo), at("a", nil, unregistered)), Finished, nil},
 		"finished, worker left, the former away":  {look(hubJob(placedOn("a"), movedFrom("b"), complete), at("a", nil, unregistered), at("b", mirrorOf(placed), unreachable)), Finished, nil},
-		"finished, worker left, a copy elsewhere": {look(hubJob(placedOn("a"), complete), at("a", nil, unregistered), at("b", mirrorOf(placed), unreachable)), Finished, []string{"remove finalizer"}},
+		"finished, worker left, a copy elsewhere": {look(hubJob(placedOn("a"), complete), at("a", nil, unregistered), at("b", mirrorOf(placed), unreachable)), Finished, nil},
 		"finished, worker left in peace":          {look(hubJob(placedOn("a"), complete), at("a", mirrorOf(placed), removing(v1alpha1.RemovalOrphan))), Finished, []string{"disown in a"}},
 		"worker not registered":                   {look(placed, at("a", nil, unregistered)), WorkerUnregistered, []string{"move from a"}},
 		"suspended, worker being emptied":         {look(hubJob(placedOn("a"), suspendedJob), at("a", nil, removing(v1alpha1.RemovalMove))), WorkerBeingRemoved, []string{"move from a"}},

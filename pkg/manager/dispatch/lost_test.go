@@ -9,8 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
 )
 
 // lost is a worker that has been given up, since a quarter of an hour.
@@ -28,11 +30,7 @@ func onClusterLostIs(policy string) func(*batchv1.Job) {
 func movedFrom(worker string) func(*batchv1.Job) {
 	return func(j *batchv1.Job) {
 		move := &mirror.Move{From: worker, At: noon.Add(-time.Minute), RanUntil: noon.Add(-time.Minute)}
-		for key, value := range mirror.PlacementAnnotations(j, j.Annotations[v1alpha1.AnnotationCluster], move) {
-			if text, ok := value.(string); ok {
-				j.Annotations[key] = text
-			}
-		}
+		hubstate.Set(j, mirror.PlacementChanges(j, hubstate.Get(j, hubstate.Cluster), move))
 	}
 }
 
@@ -40,11 +38,11 @@ func movedFrom(worker string) func(*batchv1.Job) {
 func atRest(n int32) func(*batchv1.Job) {
 	return func(j *batchv1.Job) {
 		suspendedJob(j)
-		j.Status = batchv1.JobStatus{
+		mirrortest.Shows(j, batchv1.JobStatus{
 			StartTime: ptr.To(metav1.NewTime(noon.Add(-30 * time.Minute))), Succeeded: n,
 			Ready: ptr.To[int32](0), Terminating: ptr.To[int32](0),
 			Conditions: []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue}},
-		}
+		})
 	}
 }
 
@@ -53,7 +51,9 @@ func stopping(n int32) func(*batchv1.Job) {
 	return func(j *batchv1.Job) { atRest(n)(j); j.Status.Terminating = ptr.To[int32](1) }
 }
 
-func fenced(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationFenced] = "2026-03-01T11:50:00Z" }
+func fenced(j *batchv1.Job) {
+	metav1.SetMetaDataAnnotation(&j.ObjectMeta, v1alpha1.AnnotationFenced, "2026-03-01T11:50:00Z")
+}
 
 func unwanted(w *Worker) { w.Unwanted = "worker a is drained" }
 
@@ -61,8 +61,8 @@ func shows(m func(*batchv1.Job)) func(*batchv1.Job) {
 	return func(j *batchv1.Job) {
 		shown := j.DeepCopy()
 		m(shown)
-		j.Status = shown.Status
-		j.Status.Conditions = nil
+		shown.Status.Conditions = nil
+		mirrortest.Shows(j, shown.Status)
 	}
 }
 
@@ -209,7 +209,7 @@ func checked(s *Snapshot) *Snapshot {
 
 func TestAMovedJobsMirror(t *testing.T) {
 	deadline := func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = ptr.To[int64](7200) }
-	fresh := func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationFreshStart] = "true" }
+	fresh := func(j *batchv1.Job) { hubstate.Set(j, hubstate.Changes{hubstate.FreshStart: "true"}) }
 	hub := hubJob(deadline, placedOn("b"), succeeded(1), movedFrom("a"))
 	created := func(hub *batchv1.Job) *batchv1.Job {
 		return Decide(look(hub, at("b", nil))).Actions[0].(CreateMirror).Mirror

@@ -19,7 +19,7 @@ func planMissing(s *Snapshot, w *Worker) Plan {
 			"Worker "+w.Name+": somebody there keeps deleting the Job")}}
 	}
 	target := s.target(w)
-	target.FreshStart, target.DeadlineSpent = mirror.FreshStart(s.Job), mirror.DeadlineSpent(s.Job, s.Now)
+	target.FreshStart, target.DeadlineSpent = mirror.StartsFresh(s.Job), mirror.DeadlineSpent(s.Job, s.Now)
 	target.Suspended = mirror.NeedsSeed(s.Job) || len(w.Carry.Kinds) > 0
 	_, problem := onClusterLost(s)
 	_, invalid := podStartTimeout(s.Job)

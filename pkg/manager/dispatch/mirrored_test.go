@@ -11,15 +11,16 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
 )
 
 // running is the status of a mirror with n Pods that succeeded, and one that runs.
 func running(n int32) func(*batchv1.Job) {
 	return func(j *batchv1.Job) {
-		j.Status = batchv1.JobStatus{
+		mirrortest.Shows(j, batchv1.JobStatus{
 			StartTime: ptr.To(metav1.NewTime(noon.Add(-30 * time.Minute))),
 			Succeeded: n, Active: 1, Ready: ptr.To[int32](1), Terminating: ptr.To[int32](0),
-		}
+		})
 	}
 }
 
@@ -27,9 +28,9 @@ func running(n int32) func(*batchv1.Job) {
 func announced(j *batchv1.Job) {
 	running(2)(j)
 	j.Status.Active, j.Status.Ready = 0, ptr.To[int32](0)
-	j.Status.Conditions = []batchv1.JobCondition{{
+	j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{
 		Type: batchv1.JobSuccessCriteriaMet, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(noon),
-	}}
+	})
 }
 
 // ended is the status that follows.
@@ -131,7 +132,7 @@ func TestEndedShort(t *testing.T) {
 	has := func(indexes string, n int32) func(*batchv1.Job) {
 		return func(j *batchv1.Job) { j.Status.CompletedIndexes, j.Status.Succeeded = indexes, n }
 	}
-	none := func(j *batchv1.Job) { announced(j); j.Status.Conditions, j.Status.Succeeded = nil, 0 }
+	none := func(j *batchv1.Job) { running(0)(j); j.Status.Active, j.Status.Ready = 0, ptr.To[int32](0) }
 	deadline := func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = ptr.To[int64](30 * 60) }
 	last := func(change func(*batchv1.Job)) *batchv1.Job { return mirrorOf(elastic(2), none, change, has("0,1", 2)) }
 	for name, row := range map[string]lookRow{

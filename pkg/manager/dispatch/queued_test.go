@@ -15,7 +15,7 @@ func suspendedThere(j *batchv1.Job) { j.Spec.Suspend, j.Status.Active = ptr.To(t
 func TestQueued(t *testing.T) {
 	shown := func(j *batchv1.Job) {
 		suspendedJob(j)
-		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue}}
+		j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue})
 	}
 	placed := hubJob(placedOn("a"), shown)
 	lost := func(w *Worker) { unreachable(w); w.Loss = Loss{Lost: true, Since: noon.Add(-time.Hour)} }

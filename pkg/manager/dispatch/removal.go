@@ -1,8 +1,6 @@
 package dispatch
 
 import (
-	"slices"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -41,15 +39,15 @@ func planDeleting(s *Snapshot) Plan {
 		}
 	}
 	if !waits {
-		plan.Actions = append(plan.Actions, RemoveFinalizer{})
+		plan.Actions = append(plan.Actions, RemoveFinalizer{s.otherFinalizers()})
 	}
 	return plan
 }
 
 // planFinished leaves everything as it is: the mirror stays, with its Pods and their logs, until
-// the hub Job is deleted. Only from a worker that is being removed the mirror is deleted now. Then
-// nothing is left that the Job's deletion would wait for, and it loses its finalizer. A mirror that
-// runs although its Job has finished, such as one that was restored from a backup, is stopped.
+// the hub Job is gone. Only from a worker that is being removed the mirror is deleted now. The Job
+// has lost its finalizer with its last status, unless somebody else wrote that. A mirror that runs
+// although its Job has finished, such as one that was restored from a backup, is stopped.
 func planFinished(s *Snapshot) Plan {
 	var plan Plan
 	for _, w := range s.AssignedWorkers() {
@@ -65,22 +63,10 @@ func planFinished(s *Snapshot) Plan {
 				" has one of it that hasn't, such as one that somebody restored from a backup: it's suspended, and removed there"))
 		}
 	}
-	if s.hasNothingLeft() {
-		plan.Actions = append(plan.Actions, RemoveFinalizer{})
+	if s.hasFinalizer() {
+		plan.Actions = append(plan.Actions, RemoveFinalizer{s.otherFinalizers()})
 	}
 	return plan
-}
-
-// hasNothingLeft reports whether the Job's workers are being or were removed, and no worker that
-// the hub gave the Job to has a mirror of it.
-func (s *Snapshot) hasNothingLeft() bool {
-	stays := func(w *Worker) bool { return w.Registered && w.Removal == "" }
-	if len(s.AssignedWorkers()) == 0 || slices.ContainsFunc(s.AssignedWorkers(), stays) || !s.hasFinalizer() {
-		return false
-	}
-	return !slices.ContainsFunc(s.holders(), func(w *Worker) bool {
-		return w.Mirror != nil || w.Registered && !w.Synced
-	})
 }
 
 // awaitConnection has the plan wait for an unreachable worker: until it is connected, or lost.

@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
@@ -49,8 +50,8 @@ func (s *Snapshot) place() Plan {
 
 func planUndecipherable(s *Snapshot) Plan {
 	return Plan{Reports: []Report{warn(v1alpha1.EventInvalid, fmt.Sprintf(
-		"%v; put back what it was, or remove %s and %s to have the Job placed anew from the progress that it shows",
-		s.Divided.Err, v1alpha1.AnnotationShards, v1alpha1.AnnotationShardsState))}}
+		"%v; put the condition %s back as it was, or remove it and %s to have the Job placed anew from the progress that it shows",
+		s.Divided.Err, hubstate.Placed, hubstate.State))}}
 }
 
 // planInShards brings the status of all shards to the hub, then does for each shard what is due in

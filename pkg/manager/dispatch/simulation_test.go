@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
@@ -168,7 +169,7 @@ func (s *sim) view() []Worker {
 	for _, w := range s.workers {
 		anyConnected = anyConnected || w.connected
 	}
-	assigned, from := s.hub.Annotations[v1alpha1.AnnotationCluster], s.hub.Annotations[v1alpha1.AnnotationMovedFrom]
+	assigned, from := hubstate.Get(s.hub, hubstate.Cluster), hubstate.Get(s.hub, hubstate.MovedFrom)
 	var view []Worker
 	for _, w := range s.workers {
 		if w.name != assigned && w.name != from && w.seen == nil {
@@ -200,7 +201,7 @@ func (s *sim) expectEnd() {
 	if !mirror.Finished(s.hub) || s.hub.Status.Succeeded != wanted {
 		s.fail("in the end: %+v", s.hub.Status)
 	}
-	assigned := s.hub.Annotations[v1alpha1.AnnotationCluster]
+	assigned := hubstate.Get(s.hub, hubstate.Cluster)
 	made := int32(0)
 	for _, w := range s.workers {
 		made += w.made

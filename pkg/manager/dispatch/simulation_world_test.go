@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/intervals"
@@ -136,13 +137,13 @@ func (s *sim) apply(snapshot *Snapshot, action Action) bool {
 		w := s.worker(a.From)
 		return w.connected && w.mirror == nil
 	default:
-		s.fail("in %s: what is %T?", snapshot.Job.Annotations[v1alpha1.AnnotationCluster], action)
+		s.fail("in %s: what is %T?", hubstate.Get(snapshot.Job, hubstate.Cluster), action)
 		return false
 	}
 }
 
 func (s *sim) isStale(worker string) bool {
-	return s.hub.Annotations[v1alpha1.AnnotationCluster] != worker
+	return hubstate.Get(s.hub, hubstate.Cluster) != worker
 }
 
 // place chooses any worker that takes new Jobs, or none.
@@ -166,12 +167,7 @@ func (s *sim) placeAt(worker string, a Place) bool {
 		s.gaveUp = s.gaveUp || s.lost(s.worker(a.Leave)) || s.formerIsLost()
 		move = &mirror.Move{From: a.Leave, At: s.now, RanUntil: s.now, FreshStart: a.FreshStart}
 	}
-	for key, value := range mirror.PlacementAnnotations(s.hub, worker, move) {
-		delete(s.hub.Annotations, key)
-		if text, ok := value.(string); ok {
-			s.hub.Annotations[key] = text
-		}
-	}
+	hubstate.Set(s.hub, mirror.PlacementChanges(s.hub, worker, move))
 	s.hub.Finalizers = []string{v1alpha1.FinalizerMirror}
 	s.bump(s.hub)
 	s.logf("    at %s", worker)
@@ -188,7 +184,7 @@ func (s *sim) expectNothingForgotten(w *simWorker) {
 
 // formerIsLost: whatever is done now is done without waiting for the worker that the Job left.
 func (s *sim) formerIsLost() bool {
-	from := s.hub.Annotations[v1alpha1.AnnotationMovedFrom]
+	from := hubstate.Get(s.hub, hubstate.MovedFrom)
 	return from != "" && s.lost(s.worker(from)) && s.worker(from).mirror != nil
 }
 

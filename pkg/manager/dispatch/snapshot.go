@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/mirror"
@@ -33,6 +34,9 @@ type Snapshot struct {
 	// Deletion is the propagation policy with which the hub Job is being deleted; empty: it is not,
 	// or its watch has not shown that yet.
 	Deletion metav1.DeletionPropagation
+
+	// Gone is the hub Job of this name that the hub has no more; zero: none was seen to go.
+	Gone Gone
 
 	// Assigned is the worker that the Job's placement names; nil: the Job is not placed, or divided.
 	Assigned *Worker
@@ -63,6 +67,13 @@ type Snapshot struct {
 	Return *Return
 	// Timing are the options that decisions depend on.
 	Timing Timing
+}
+
+// Gone is a hub Job whose end its watch has shown.
+type Gone struct {
+	UID types.UID
+	// Deletion is the propagation policy with which it was deleted.
+	Deletion metav1.DeletionPropagation
 }
 
 // Worker is a worker as one Job sees it: its state, and what is known of the Job's mirror there.
@@ -274,5 +285,5 @@ func (s *Snapshot) workers() []*Worker {
 
 // isMovedFrom reports whether the Job was last moved away from a worker.
 func (s *Snapshot) isMovedFrom(worker string) bool {
-	return s.Job.Annotations[v1alpha1.AnnotationMovedFrom] == worker
+	return hubstate.Get(s.Job, hubstate.MovedFrom) == worker
 }

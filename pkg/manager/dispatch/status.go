@@ -6,6 +6,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -56,7 +57,8 @@ func (s *Snapshot) progressFloor() time.Duration {
 
 // onlyStarts reports whether all that is new, besides progress, is that the Job has started.
 func (s *Snapshot) onlyStarts(next *batchv1.JobStatus) bool {
-	return s.Job.Status.StartTime == nil && len(next.Conditions) == 0
+	isOther := func(c batchv1.JobCondition) bool { return !hubstate.IsOurs(c.Type) }
+	return s.Job.Status.StartTime == nil && !slices.ContainsFunc(next.Conditions, isOther)
 }
 
 // onlyAnnouncesEnd reports whether all that is new, besides progress, is that the Job will end.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
 )
 
 func TestPodsThatWait(t *testing.T) {
@@ -120,7 +121,7 @@ func notStarting(since time.Duration) func(*Snapshot) {
 }
 
 func noPods(j *batchv1.Job) {
-	j.Status = batchv1.JobStatus{StartTime: ptr.To(metav1.NewTime(noon.Add(-10 * time.Minute))), Active: 0, Ready: ptr.To[int32](0), Terminating: ptr.To[int32](0)}
+	mirrortest.Shows(j, batchv1.JobStatus{StartTime: ptr.To(metav1.NewTime(noon.Add(-10 * time.Minute))), Active: 0, Ready: ptr.To[int32](0), Terminating: ptr.To[int32](0)})
 }
 
 func pending(j *batchv1.Job) {
@@ -173,7 +174,7 @@ func TestWhatCountsAgainstAWorker(t *testing.T) {
 				waited = 2 * time.Minute
 			}
 			m := mirrorOf(hubJob(), func(j *batchv1.Job) {
-				j.Status = batchv1.JobStatus{StartTime: ptr.To(metav1.NewTime(noon.Add(-10 * time.Minute))), Active: row.active, Ready: ptr.To[int32](0), Terminating: ptr.To[int32](0)}
+				mirrortest.Shows(j, batchv1.JobStatus{StartTime: ptr.To(metav1.NewTime(noon.Add(-10 * time.Minute))), Active: row.active, Ready: ptr.To[int32](0), Terminating: ptr.To[int32](0)})
 			})
 			s := look(hubJob(placedOn("a"), patience(row.patience)), at("a", m))
 			s.Assigned.Pods = row.pods

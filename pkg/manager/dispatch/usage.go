@@ -7,7 +7,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/placement"
@@ -49,24 +49,27 @@ func (s *Snapshot) account(ends bool) usage.Account {
 	}
 	return usage.Read(s.Job).Next(usage.HubJob{
 		Job: s.Job, Requests: requests,
-		Unfinished: !mirror.Finished(s.Job), Afresh: mirror.FreshStart(s.Job),
+		Unfinished: !mirror.Finished(s.Job), Afresh: mirror.StartsFresh(s.Job),
 		Ends: ends, Ended: mirror.EndedAt(s.Job),
 	}, s.Used.Observations, s.Used.Before, s.Now)
 }
 
-// statusWrite is the write of a status and of the account, with other annotations that belong to
-// it.
-func (s *Snapshot) statusWrite(next *batchv1.JobStatus, annotations map[string]string) WriteStatus {
-	a := WriteStatus{}
-	if account := s.account(mirror.Finished(&batchv1.Job{Status: *next})); len(account) > 0 {
-		a.Account = account
-		annotations = maps.Clone(annotations)
-		if annotations == nil {
-			annotations = map[string]string{}
+// statusWrite is the write of a status, with the account and other changes of what is kept.
+func (s *Snapshot) statusWrite(next *batchv1.JobStatus, changes hubstate.Changes) WriteStatus {
+	a := WriteStatus{Account: s.account(mirror.Finished(&batchv1.Job{Status: *next}))}
+	if len(a.Account) > 0 {
+		changes = maps.Clone(changes)
+		if changes == nil {
+			changes = hubstate.Changes{}
 		}
-		annotations[v1alpha1.AnnotationUsage] = account.String()
+		changes[hubstate.Usage] = a.Account.String()
 	}
-	a.Patch = mirror.StatusPatch(s.Job, next, annotations)
+	status, finalizers := *next, s.Job.Finalizers
+	status.Conditions = changes.Conditions(next.Conditions, s.Now)
+	if mirror.Finished(&batchv1.Job{Status: status}) {
+		finalizers = s.otherFinalizers() // nothing is done any more that the Job would wait for
+	}
+	a.Patch = mirror.StatusPatch(s.Job, &status, finalizers)
 	return a
 }
 

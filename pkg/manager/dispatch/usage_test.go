@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 )
 
@@ -42,7 +42,7 @@ func TestCompleteAccount(t *testing.T) {
 			j.Status = batchv1.JobStatus{Succeeded: 2, Failed: 1, Conditions: []batchv1.JobCondition{
 				{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(end)}}}
 			at := usage.Moment(end.Unix())
-			j.Annotations = map[string]string{v1alpha1.AnnotationUsage: usage.Account{{Worker: "west", UID: "m", Seconds: 30, At: at, Ended: at}}.String()}
+			hubstate.Set(j, hubstate.Changes{hubstate.Usage: usage.Account{{Worker: "west", UID: "m", Seconds: 30, At: at, Ended: at}}.String()})
 			s := &Snapshot{Now: end.Add(row.later), Job: j, LastStatusWrite: end, Used: Used{Observations: []usage.Observation{row.seen}}}
 			var plan Plan
 			plan.completeAccount(s)
@@ -76,7 +76,7 @@ func TestTheAccountOfARunningJobIsRefreshed(t *testing.T) {
 			j := &batchv1.Job{}
 			j.CreationTimestamp = metav1.NewTime(created)
 			at := usage.Moment(created.Add(row.written).Unix())
-			j.Annotations = map[string]string{v1alpha1.AnnotationUsage: usage.Account{{Worker: "west", UID: "m", Pods: row.running, Since: at, At: at}}.String()}
+			hubstate.Set(j, hubstate.Changes{hubstate.Usage: usage.Account{{Worker: "west", UID: "m", Pods: row.running, Since: at, At: at}}.String()})
 			o := usage.Observation{Worker: "west", UID: "m", Current: true, InTouch: !row.outOfTouch,
 				Times: usage.Times{Running: row.running, Since: created.Add(row.written)}}
 			s := &Snapshot{Now: created.Add(row.now), LastStatusWrite: created.Add(row.status), Job: j, Used: Used{Observations: []usage.Observation{o}}}

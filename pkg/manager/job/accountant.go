@@ -6,6 +6,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 )
@@ -93,11 +94,11 @@ func costOf(workers workers) func(string) v1alpha1.Cost {
 	}
 }
 
-// addAccount adds the Job's account to the annotations of a placement that is about to be written.
-func (t *turn) addAccount(annotations map[string]any) usage.Account {
+// addAccount adds the Job's account to a placement that is about to be written.
+func (t *turn) addAccount(changes hubstate.Changes) usage.Account {
 	account := t.Account()
 	if len(account) > 0 {
-		annotations[v1alpha1.AnnotationUsage] = account.String()
+		changes[hubstate.Usage] = account.String()
 	}
 	return account
 }

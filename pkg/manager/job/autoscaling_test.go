@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/placement/placementtest"
 )
@@ -185,7 +186,7 @@ func TestStockoutOutlivesTheManager(t *testing.T) {
 	w.wantPlaced(map[string]string{"last": "a"})
 	w.start()
 	w.queues(aJob("after", onNew), aJob("forged", onNew, func(job *batchv1.Job) {
-		job.Annotations = map[string]string{v1alpha1.AnnotationMovedFrom: "a", v1alpha1.AnnotationMovedAt: w.clock.Now().Format(time.RFC3339)}
+		hubstate.Set(job, hubstate.Changes{hubstate.MovedFrom: "a", hubstate.MovedAt: w.clock.Now().Format(time.RFC3339)})
 	}), aJob("behind", onNew))
 	w.wantPlaced(map[string]string{"after": "a", "behind": "a"})
 	if n := len(w.worker("a").stockouts); n != 0 {

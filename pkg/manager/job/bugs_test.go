@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 )
@@ -26,7 +27,7 @@ func TestRestoringIsNoPlacement(t *testing.T) {
 	runs(w)
 	placed, line := observed(t, "jobferry_placement_latency_seconds"), len(w.events)
 	w.clock.Step(time.Hour)
-	w.edits("removes the placement", annotated(v1alpha1.AnnotationCluster, ""))
+	w.edits("removes the placement", kept(hubstate.Cluster, ""))
 	w.run()
 	if got := observed(t, "jobferry_placement_latency_seconds"); got != placed {
 		t.Errorf("%d placements were observed, want %d", got, placed)
@@ -67,19 +68,19 @@ func TestReturnUndoesTheMove(t *testing.T) {
 		return nil
 	}
 	w.worker("a").isLost()
-	if moved := w.hub.jobs[jobKey].Annotations; moved[v1alpha1.AnnotationFreshStart] == "" || moved[v1alpha1.AnnotationCluster] != "b" {
+	if moved := w.hub.jobs[jobKey]; hubstate.Get(moved, hubstate.FreshStart) == "" || hubstate.Get(moved, hubstate.Cluster) != "b" {
 		w.fail("the Job wasn't moved, to start from zero: %v", moved)
 	}
 	w.worker("a").completes(3)
 	w.worker("a").work()
 	w.worker("a").isBack()
 	w.step(time.Minute)
-	for key, value := range w.hub.jobs[jobKey].Annotations {
-		if key != v1alpha1.AnnotationCluster && key != v1alpha1.AnnotationOnClusterLost && key != v1alpha1.AnnotationUsage {
+	for _, key := range []hubstate.Key{hubstate.MovedFrom, hubstate.MovedAt, hubstate.MovedWith, hubstate.FreshStart, hubstate.DeadlineSpent} {
+		if value := hubstate.Get(w.hub.jobs[jobKey], key); value != "" {
 			t.Errorf("%s=%s is left", key, value)
 		}
 	}
-	if w.state() != "hub: 0 active, 4 succeeded, finished on \"a\", from \"\", finalizers [jobferry.dev/mirror]\n"+
+	if w.state() != "hub: 0 active, 4 succeeded, finished on \"a\", from \"\", finalizers []\n"+
 		"a: 0 active, 4 succeeded, finished of hub-1, parallelism 2\n" {
 		w.fail("ends as:\n%s", w.state())
 	}
@@ -238,7 +239,7 @@ func TestReservedCapacityIsTheJobs(t *testing.T) {
 		w.triggers.Enqueue(jobKey)
 		w.step(100 * time.Millisecond)
 	}
-	if got := w.hub.jobs[jobKey].Annotations[v1alpha1.AnnotationMovedFrom]; got != "" {
+	if got := hubstate.Get(w.hub.jobs[jobKey], hubstate.MovedFrom); got != "" {
 		w.fail("the Job was moved from %s", got)
 	}
 	w.admits(dispatch.Admission{Checked: true})

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/placement"
@@ -163,7 +164,7 @@ var cacheIsBehind = map[string]corner{
 			if sent.server == "hub" {
 				w.answers = nil
 				w.worker("a").drains(false)
-				w.edits("takes the placement back", annotated(v1alpha1.AnnotationCluster, "a"))
+				w.edits("takes the placement back", kept(hubstate.Cluster, "a"))
 			}
 		}
 	}, "", "a: patch", "a"},
@@ -172,8 +173,8 @@ var cacheIsBehind = map[string]corner{
 		w.worker("a").api.change(jobKey, annotated(v1alpha1.AnnotationFenced, "2026-03-01T12:00:01Z"))
 		w.deliver()
 		w.edits("moves the Job", func(job *batchv1.Job) {
-			annotated(v1alpha1.AnnotationCluster, "b")(job)
-			annotated(v1alpha1.AnnotationMovedFrom, "a")(job)
+			kept(hubstate.Cluster, "b")(job)
+			kept(hubstate.MovedFrom, "a")(job)
 		})
 	}, "a: patch suspend=true", "event: Confirmed", "b"},
 	"the Job was deleted and made again": {func(w *world) {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/manager/line"
 )
 
@@ -72,7 +72,7 @@ func TestDeletionIsNoEcho(t *testing.T) {
 func TestPodsOfADeletedJobCount(t *testing.T) {
 	w := newWorld(t)
 	runs(w)
-	w.hub.jobs[jobKey].Annotations[v1alpha1.AnnotationUsage] = `[{"worker":"a","uid":"u","seconds":5,"pods":2,"since":1000,"at":1060}]`
+	hubstate.Set(w.hub.jobs[jobKey], hubstate.Changes{hubstate.Usage: `[{"worker":"a","uid":"u","seconds":5,"pods":2,"since":1000,"at":1060}]`})
 	used := func() float64 {
 		return counted(t, "jobferry_usage_resource_seconds_total", jobKey.Namespace, "pods", "a")
 	}
@@ -107,6 +107,40 @@ func TestMirrorIsDeletedAsItsJob(t *testing.T) {
 			}
 			w.worker("a").idle = false
 			w.step(time.Second)
+			if w.hub.jobs[jobKey] != nil || w.worker("a").api.jobs[jobKey] != nil {
+				w.fail("left: %s", w.state())
+			}
+		})
+	}
+}
+
+// A finished Job waits for no worker. When the hub says that it's gone, its mirror is deleted in the
+// same way, and nobody is asked whether it is.
+func TestMirrorOfAFinishedJobIsDeletedAsItsJob(t *testing.T) {
+	for policy, want := range map[metav1.DeletionPropagation]string{
+		foreground: "a: delete", background: "a: delete Background", orphaning: "a: delete Orphan",
+	} {
+		t.Run(string(policy), func(t *testing.T) {
+			w := newWorld(t)
+			runs(w)
+			w.worker("a").completes(3)
+			w.step(time.Second)
+			if job := w.hub.jobs[jobKey]; job == nil || len(job.Finalizers) > 0 {
+				w.fail("the Job has a finalizer: %v", job)
+			}
+			line := len(w.log)
+			w.refuses = func(sent write) error {
+				if sent.server == "hub" && sent.verb == "get" {
+					w.fail("the manager asks the hub")
+				}
+				return nil
+			}
+			w.deletes(policy)
+			w.deliver()
+			w.step(time.Second)
+			if got := w.since(line); !slices.Equal(got, []string{want}) {
+				w.fail("the manager did %q, want %q", got, want)
+			}
 			if w.hub.jobs[jobKey] != nil || w.worker("a").api.jobs[jobKey] != nil {
 				w.fail("left: %s", w.state())
 			}

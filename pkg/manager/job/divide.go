@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/line"
@@ -49,9 +50,9 @@ func (r *Reconciler) divide(ctx context.Context, t *turn, a dispatch.Divide) (re
 		t.record.await(false)
 		return result{}, err
 	}
-	annotations := placementOfShards(t.Job, next, a.Stop)
-	account := t.addAccount(annotations)
-	_, err = r.patchPlacement(ctx, t, placementPatch(t.Job, annotations))
+	changes := placementOfShards(t.Job, next, a.Stop)
+	account := t.addAccount(changes)
+	_, err = r.patchPlacement(ctx, t, changes)
 	countAttempt(resultOf(err == nil), took)
 	if apierrors.IsNotFound(err) {
 		return result{}, nil // the watch will say so
@@ -179,30 +180,25 @@ func (r *Reconciler) divided(ctx context.Context, t *turn, a dispatch.Divide, d 
 		}
 	}
 	if slices.Equal(before.Workers(), next.Workers()) {
-		log.FromContext(ctx).V(1).Info("Divided anew", "shards", next.Annotations()[v1alpha1.AnnotationShards])
+		log.FromContext(ctx).V(1).Info("Divided anew", "shards", next.Kept()[hubstate.Shards])
 		return result{}
 	}
 	return r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventPlaced, Message: shards.Explain(t.Job, next, d.Rooms)})
 }
 
-// placementOfShards are the annotations that write shards to the hub Job. The cluster selector
+// placementOfShards is what shards change of what is kept of the hub Job. The cluster selector
 // counts as followed when all shards that it doesn't allow any more are stopping.
-func placementOfShards(job *batchv1.Job, next shards.Placement, stop []dispatch.Leave) map[string]any {
-	annotations := map[string]any{}
-	for key, value := range next.Changes(job) {
-		annotations[key] = value
-	}
+func placementOfShards(job *batchv1.Job, next shards.Placement, stop []dispatch.Leave) hubstate.Changes {
+	changes := next.Changes(job)
 	stays := func(l dispatch.Leave) bool {
 		shard, is := next.In(l.Worker)
 		return is && !shard.Stopping
 	}
 	selector := job.Annotations[v1alpha1.AnnotationClusterSelector]
 	switch {
-	case slices.ContainsFunc(stop, stays) || selector == job.Annotations[v1alpha1.AnnotationPlacedFor]:
-	case selector == "":
-		annotations[v1alpha1.AnnotationPlacedFor] = nil
+	case slices.ContainsFunc(stop, stays) || selector == hubstate.Get(job, hubstate.PlacedFor):
 	default:
-		annotations[v1alpha1.AnnotationPlacedFor] = selector
+		changes[hubstate.PlacedFor] = selector
 	}
-	return annotations
+	return changes
 }

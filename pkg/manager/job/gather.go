@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/preference"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/carry"
@@ -52,7 +53,7 @@ type gatherer struct {
 // past the cache.
 func (g *gatherer) gather(ctx context.Context, hub *allowance, k *known, now time.Time) (*dispatch.Snapshot, *mirror.Whole, error) {
 	key := hub.key
-	s := &dispatch.Snapshot{Now: now, Origin: g.origin, HubKeys: g.hubKeys, Key: key, Timing: g.timing, WritesInFlight: g.inFlight()}
+	s := &dispatch.Snapshot{Now: now, Origin: g.origin, HubKeys: g.hubKeys, Key: key, Timing: g.timing, WritesInFlight: g.inFlight(), Gone: k.gone}
 	k.seen = map[string]*batchv1.Job{}
 	s.Job = k.hub.latest(g.cachedJob(ctx, key), now)
 	k.isShown = s.Job != k.hub.job
@@ -69,7 +70,7 @@ func (g *gatherer) gather(ctx context.Context, hub *allowance, k *known, now tim
 		if whole, err = g.readWhole(ctx, hub, s, k); err != nil {
 			return s, nil, err
 		}
-		assigned, from = s.Job.Annotations[v1alpha1.AnnotationCluster], s.Job.Annotations[v1alpha1.AnnotationMovedFrom]
+		assigned, from = hubstate.Get(s.Job, hubstate.Cluster), hubstate.Get(s.Job, hubstate.MovedFrom)
 	}
 	switch {
 	case s.Job == nil:
@@ -333,7 +334,7 @@ func unwantedAt(job *batchv1.Job, view clusters.View, worker string) string {
 		return "worker " + worker + " is drained"
 	}
 	selector := job.Annotations[v1alpha1.AnnotationClusterSelector]
-	if selector == job.Annotations[v1alpha1.AnnotationPlacedFor] {
+	if selector == hubstate.Get(job, hubstate.PlacedFor) {
 		return ""
 	}
 	wanted, err := preference.ParseSelector(job.Annotations)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/placement/placementtest"
 	"github.com/jobferry/jobferry/pkg/util/text"
@@ -54,7 +55,7 @@ func TestForgedMirrors(t *testing.T) {
 				}
 				w.worker("a").completes(4 - w.worker("a").api.jobs[jobKey].Status.Succeeded)
 				w.step(time.Second)
-				if job := w.hub.jobs[jobKey]; job.Status.Succeeded != 4 || job.Annotations[v1alpha1.AnnotationCluster] != "a" {
+				if job := w.hub.jobs[jobKey]; job.Status.Succeeded != 4 || hubstate.Get(job, hubstate.Cluster) != "a" {
 					w.fail("the Job isn't Complete:\n%s", w.state())
 				}
 				w.deletes(metav1.DeletePropagationBackground)

@@ -2,33 +2,32 @@ package job
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// All writes are merge patches with the UID, and where lists are replaced or a placement is written
-// with the resourceVersion, as precondition: they fail on conflict, and leave fields alone that
-// this build doesn't know.
+// All writes are merge patches of a hub Job's status, with the UID and the resourceVersion as
+// preconditions: they fail on conflict, and leave fields alone that this build doesn't know. Such a
+// patch may change the finalizers, too.
 
-// patchJob patches a hub Job, and remembers the answer.
-func (r *Reconciler) patchJob(ctx context.Context, t *turn, patch []byte) (*batchv1.Job, error) {
-	answer, err := t.whole.patch(ctx, t.Job.UID, client.RawPatch(types.MergePatchType, patch))
-	if err != nil {
-		return nil, &hubError{err}
+// patchPlacement writes what a placement changes, and our finalizer, in one write. It returns the
+// whole Job of the answer: its mirror is made from that.
+func (r *Reconciler) patchPlacement(ctx context.Context, t *turn, changes hubstate.Changes) (*batchv1.Job, error) {
+	finalizers := t.Job.Finalizers
+	if !slices.Contains(finalizers, v1alpha1.FinalizerMirror) {
+		finalizers = append(slices.Clone(finalizers), v1alpha1.FinalizerMirror)
 	}
-	r.wroteHub(t, answer)
-	return answer, nil
-}
-
-// patchPlacement is patchJob with the whole Job in the answer: its mirror is made from that.
-func (r *Reconciler) patchPlacement(ctx context.Context, t *turn, patch []byte) (*batchv1.Job, error) {
+	next := t.Job.Status
+	next.Conditions = changes.Conditions(next.Conditions, r.clock.Now())
+	patch := mirror.StatusPatch(t.Job, &next, finalizers)
 	whole, err := t.whole.patchWhole(ctx, t.Job.UID, client.RawPatch(types.MergePatchType, patch))
 	if err != nil {
 		return nil, &hubError{err}
@@ -82,10 +81,8 @@ func (r *Reconciler) statusRejected(ctx context.Context, t *turn, err error) res
 }
 
 // removeFinalizer removes our finalizer from a hub Job.
-func (r *Reconciler) removeFinalizer(ctx context.Context, t *turn) (result, error) {
-	meta := exactly(t.Job)
-	meta["finalizers"] = slices.DeleteFunc(slices.Clone(t.Job.Finalizers), func(f string) bool { return f == v1alpha1.FinalizerMirror })
-	_, err := r.patchJob(ctx, t, metadataPatch(meta))
+func (r *Reconciler) removeFinalizer(ctx context.Context, t *turn, a dispatch.RemoveFinalizer) (result, error) {
+	err := r.patchStatus(ctx, t, mirror.StatusPatch(t.Job, &t.Job.Status, a.Left))
 	if err == nil && t.Job.DeletionTimestamp != nil {
 		r.accountant.count(t.Job, t.Account().Closed()) // nobody will write it
 	}
@@ -98,28 +95,4 @@ func namedBy(key types.NamespacedName) *batchv1.Job {
 	answer := &batchv1.Job{}
 	answer.Namespace, answer.Name = key.Namespace, key.Name
 	return answer
-}
-
-// exactly is the part of a merge patch that makes it fail unless the object is still as it was
-// seen. Lists in merge patches are replaced as a whole, so the finalizers need it.
-func exactly(job *batchv1.Job) map[string]any {
-	return map[string]any{"uid": job.UID, "resourceVersion": job.ResourceVersion}
-}
-
-// placementPatch writes a hub Job's placement, and adds our finalizer, in one write.
-func placementPatch(job *batchv1.Job, annotations map[string]any) []byte {
-	meta := exactly(job)
-	meta["annotations"] = annotations
-	if !slices.Contains(job.Finalizers, v1alpha1.FinalizerMirror) {
-		meta["finalizers"] = append(slices.Clone(job.Finalizers), v1alpha1.FinalizerMirror)
-	}
-	return metadataPatch(meta)
-}
-
-func metadataPatch(meta map[string]any) []byte {
-	patch, err := json.Marshal(map[string]any{"metadata": meta})
-	if err != nil {
-		panic(err) // strings and lists of strings
-	}
-	return patch
 }

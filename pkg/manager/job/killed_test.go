@@ -9,7 +9,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -56,7 +56,7 @@ func (w *world) state() string {
 	var b strings.Builder
 	for _, job := range w.hub.jobs {
 		fmt.Fprintf(&b, "hub: %s on %q, from %q, finalizers %v\n", jobState(job),
-			job.Annotations[v1alpha1.AnnotationCluster], job.Annotations[v1alpha1.AnnotationMovedFrom], job.Finalizers)
+			hubstate.Get(job, hubstate.Cluster), hubstate.Get(job, hubstate.MovedFrom), job.Finalizers)
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.workers)) {
 		for _, m := range w.workers[name].api.jobs {

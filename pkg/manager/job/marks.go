@@ -74,10 +74,9 @@ func (r *Reconciler) mark(ctx context.Context, t *turn, w worker, existing *batc
 	if existing.DeletionTimestamp != nil {
 		return result{}, goes(w)
 	}
-	meta := exactly(existing)
-	meta["labels"] = map[string]any{v1alpha1.LabelOrigin: string(r.options.Origin)}
-	meta["annotations"] = map[string]any{v1alpha1.AnnotationHubUID: string(t.Job.UID)}
-	answer, err := sendPatch(ctx, w, existing, metadataPatch(meta))
+	answer, err := sendPatch(ctx, w, existing, marksPatch(existing,
+		map[string]any{v1alpha1.LabelOrigin: string(r.options.Origin)},
+		map[string]any{v1alpha1.AnnotationHubUID: string(t.Job.UID)}))
 	switch {
 	case isRefusal(err):
 		return result{}, r.takeBack(ctx, t, w, existing, "keeps the mirror from having its marks")

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/line"
 	"github.com/jobferry/jobferry/pkg/manager/packed"
@@ -76,13 +77,13 @@ func (h *held) add(b *testing.B, number int, end bool) {
 	m.UID = types.UID(fmt.Sprintf("9a1c7e52-0000-4000-8000-%012d", number))
 	m.ResourceVersion, m.CreationTimestamp = fmt.Sprint(2_000_000+number), metav1.NewTime(noon)
 	m.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{batchv1.ControllerUidLabel: string(m.UID)}}
-	job.Annotations = map[string]string{v1alpha1.AnnotationCluster: fmt.Sprintf("worker-%03d", number%100)}
 	for _, j := range []*batchv1.Job{job, m} {
 		j.Status = statusAt(number, end)
 	}
+	hubstate.Set(job, hubstate.Changes{hubstate.Cluster: fmt.Sprintf("worker-%03d", number%100)})
 	if end {
-		job.Annotations[v1alpha1.AnnotationUsage] = fmt.Sprintf(
-			`[{"worker":"worker-%03d","uid":"%s","requests":{"cpu":"1"},"seconds":%d,"succeeded":%d,"count":1}]`, number%100, m.UID, number%600, number%600)
+		hubstate.Set(job, hubstate.Changes{hubstate.Usage: fmt.Sprintf(
+			`[{"worker":"worker-%03d","uid":"%s","requests":{"cpu":"1"},"seconds":%d,"succeeded":%d,"count":1}]`, number%100, m.UID, number%600, number%600)})
 	}
 	mirror.Slim(job)
 	mirror.SlimMirror(m)

@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -158,12 +159,24 @@ func sendPatch(ctx context.Context, w worker, m *batchv1.Job, patch []byte) (*ba
 	return answer, nil
 }
 
+// marksPatch is the merge patch of a mirror's labels and annotations, which fails unless the mirror
+// is as it was seen.
+func marksPatch(m *batchv1.Job, labels, annotations map[string]any) []byte {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": m.UID, "resourceVersion": m.ResourceVersion, "labels": labels, "annotations": annotations,
+	}})
+	if err != nil {
+		panic(err) // strings
+	}
+	return patch
+}
+
 // disownMirror removes the marks of a mirror from a Job in a worker.
 func (r *Reconciler) disownMirror(ctx context.Context, t *turn, w worker, a dispatch.DisownMirror) (result, error) {
-	meta := exactly(a.Mirror)
-	meta["labels"] = map[string]any{v1alpha1.LabelOrigin: nil}
-	meta["annotations"] = map[string]any{v1alpha1.AnnotationHubUID: nil, v1alpha1.AnnotationProjected: nil}
-	if _, err := sendPatch(ctx, w, a.Mirror, metadataPatch(meta)); err != nil {
+	patch := marksPatch(a.Mirror,
+		map[string]any{v1alpha1.LabelOrigin: nil},
+		map[string]any{v1alpha1.AnnotationHubUID: nil, v1alpha1.AnnotationProjected: nil})
+	if _, err := sendPatch(ctx, w, a.Mirror, patch); err != nil {
 		return result{changed: apierrors.IsNotFound(err)}, client.IgnoreNotFound(err)
 	}
 	done := r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventMirrorOrphaned,

@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 )
@@ -99,7 +100,7 @@ func TestNamespaceNotDispatchedGivesNoQuotaAway(t *testing.T) {
 	w := newWorld(t)
 	w.labels(notAllowed)
 	w.admits(dispatch.Admission{Checked: true, QuotaReserved: true, ReservedAt: noon})
-	w.submits(aJob("train", suspended(true), annotated(v1alpha1.AnnotationCluster, "a")))
+	w.submits(aJob("train", suspended(true), kept(hubstate.Cluster, "a")))
 	w.step(time.Minute)
 	result, known := w.triggers.PlacementResult(jobKey, w.hub.jobs[jobKey].UID)
 	if !known || result.Worker != "" || result.MayFitLater || !strings.Contains(result.Reason, "is not dispatched") {

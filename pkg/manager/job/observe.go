@@ -53,6 +53,22 @@ func deletionOf(job *batchv1.Job, before metav1.DeletionPropagation, seen bool) 
 	}
 }
 
+// deletionOf is the propagation policy with which a hub Job was deleted that is gone. Without a
+// finalizer, the first that is seen of a deletion is its end.
+func (s *store) deletionOf(job *batchv1.Job) metav1.DeletionPropagation {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.records[keyOf(job)]
+	switch {
+	case r != nil && r.id == idOf(job) && r.deletion != "":
+		return r.deletion
+	case job.DeletionTimestamp == nil:
+		return metav1.DeletePropagationBackground
+	default:
+		return deletionOf(job, "", true)
+	}
+}
+
 // wrote takes over a hub Job as the hub answered a write, and returns the workers whose Jobs have
 // changed. An answer that is the last there is of a Job is not kept: the watch may have reported
 // its end before.

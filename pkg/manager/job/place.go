@@ -154,9 +154,9 @@ func (r *Reconciler) restore(ctx context.Context, t *turn, a dispatch.Restore) (
 
 // writePlacement returns the Job as the hub answered; nil: it is gone.
 func (r *Reconciler) writePlacement(ctx context.Context, t *turn, worker string, move *mirror.Move) (*batchv1.Job, error) {
-	annotations := mirror.PlacementAnnotations(t.Job, worker, move)
-	account := t.addAccount(annotations)
-	job, err := r.patchPlacement(ctx, t, placementPatch(t.Job, annotations))
+	changes := mirror.PlacementChanges(t.Job, worker, move)
+	account := t.addAccount(changes)
+	job, err := r.patchPlacement(ctx, t, changes)
 	if apierrors.IsNotFound(err) {
 		return nil, nil // the watch will say so
 	}

@@ -38,12 +38,7 @@ func (a *allowance) read(ctx context.Context, of types.UID) (*batchv1.Job, error
 	return a.ask(of, func(answer client.Object) error { return a.live.Get(ctx, a.key, answer) })
 }
 
-// patch patches a Job, and returns the answer as far as the types know it.
-func (a *allowance) patch(ctx context.Context, of types.UID, patch client.Patch) (*batchv1.Job, error) {
-	return a.ask(of, func(answer client.Object) error { return a.client.Patch(ctx, answer, patch) })
-}
-
-// patchStatus is patch for the status.
+// patchStatus patches a Job's status, and returns the answer as far as the types know it.
 func (a *allowance) patchStatus(ctx context.Context, of types.UID, patch client.Patch) (*batchv1.Job, error) {
 	return a.ask(of, func(answer client.Object) error { return a.client.Status().Patch(ctx, answer, patch) })
 }
@@ -58,9 +53,9 @@ func (a *allowance) readWeighed(ctx context.Context, weight int64) (*mirror.Whol
 	return a.askWhole(weight, func(answer client.Object) error { return a.live.Get(ctx, a.key, answer) })
 }
 
-// patchWhole is patch with all that the API server sends in the answer.
+// patchWhole is patchStatus with all that the API server sends in the answer.
 func (a *allowance) patchWhole(ctx context.Context, of types.UID, patch client.Patch) (*mirror.Whole, error) {
-	return a.askWhole(a.weight(of), func(answer client.Object) error { return a.client.Patch(ctx, answer, patch) })
+	return a.askWhole(a.weight(of), func(answer client.Object) error { return a.client.Status().Patch(ctx, answer, patch) })
 }
 
 // ask has a request made whose answer is the Job. A large one is read as JSON: protobuf takes

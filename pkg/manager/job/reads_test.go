@@ -64,7 +64,6 @@ func TestAnswersAreReadWhole(t *testing.T) {
 	patch := client.RawPatch(types.MergePatchType, []byte(`{}`))
 	for name, ask := range map[string]func() (*batchv1.Job, error){
 		"read":         func() (*batchv1.Job, error) { return a.read(t.Context(), job.UID) },
-		"patch":        func() (*batchv1.Job, error) { return a.patch(t.Context(), job.UID, patch) },
 		"patch status": func() (*batchv1.Job, error) { return a.patchStatus(t.Context(), job.UID, patch) },
 		"read whole": func() (*batchv1.Job, error) {
 			whole, err := a.readWhole(t.Context(), job.UID)

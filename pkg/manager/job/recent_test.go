@@ -11,6 +11,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
@@ -102,7 +103,7 @@ func TestAWorkerThatDropsAFieldIsPassedOver(t *testing.T) {
 			other := aJob("other")
 			w.submits(other)
 			w.step(time.Second)
-			if w.hub.jobs[keyOf(other)].Annotations[v1alpha1.AnnotationCluster] != "a" {
+			if hubstate.Get(w.hub.jobs[keyOf(other)], hubstate.Cluster) != "a" {
 				w.fail("a Job without the field is kept from a")
 			}
 		})

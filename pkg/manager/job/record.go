@@ -57,6 +57,8 @@ type memory struct {
 	// deletion is the propagation policy with which the hub Job is being deleted; empty: it wasn't
 	// seen being deleted.
 	deletion metav1.DeletionPropagation
+	// gone is the hub Job of this name whose end the watch has shown.
+	gone dispatch.Gone
 	// hubRefusals counts the writes to the hub Job that the hub refused in a row.
 	hubRefusals int
 	// passedOver has the reason for which a worker can't take the Job for a while.

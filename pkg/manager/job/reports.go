@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/util/text"
@@ -53,7 +54,7 @@ func (r *reporter) report(log logr.Logger, rec *record, job *batchv1.Job, report
 		isNew, show, plain := false, false, false
 		now := r.clock.Now()
 		rec.update(func(m *memory) {
-			plain = job.Annotations[v1alpha1.AnnotationShards] == "" && m.reported.saysSo(report)
+			plain = hubstate.Get(job, hubstate.Shards) == "" && m.reported.saysSo(report)
 			isNew, show = m.reported.add(report, now)
 		})
 		if isNew && report.Rule != "" {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	testingclock "k8s.io/utils/clock/testing"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/line"
@@ -92,7 +93,8 @@ func TestAMirrorGoesWithoutSaying(t *testing.T) {
 		recorder := events.NewFakeRecorder(10)
 		r := &reporter{recorder, testingclock.NewFakePassiveClock(noon)}
 		rec := newStore(line.NewRuntimes()).open(types.NamespacedName{Name: "train"})
-		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: "uid", Annotations: map[string]string{v1alpha1.AnnotationShards: c.shards}}}
+		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: "uid"}}
+		hubstate.Set(job, hubstate.Changes{hubstate.Shards: c.shards})
 		for _, reason := range c.before {
 			r.report(logr.Discard(), rec, job, report(reason))
 			<-recorder.Events

@@ -7,8 +7,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/preference"
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/line"
 	"github.com/jobferry/jobferry/pkg/mirror"
@@ -44,7 +44,7 @@ func (g *gatherer) returning(s *dispatch.Snapshot, k *known) *dispatch.Return {
 		return nil
 	}
 	at := k.returning.next
-	if moved, err := time.Parse(time.RFC3339, s.Job.Annotations[v1alpha1.AnnotationMovedAt]); err == nil && moved.Add(wait).After(at) {
+	if moved, err := time.Parse(time.RFC3339, hubstate.Get(s.Job, hubstate.MovedAt)); err == nil && moved.Add(wait).After(at) {
 		at = moved.Add(wait) // one move in that time
 	}
 	return &dispatch.Return{

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/mirror"
@@ -89,7 +90,7 @@ func TestPortionsFollowOneAnother(t *testing.T) {
 		w.step(time.Second)
 		portions := map[string]bool{}
 		for range 60 {
-			portions[w.hub.jobs[jobKey].Annotations[v1alpha1.AnnotationShards]] = true
+			portions[hubstate.Get(w.hub.jobs[jobKey], hubstate.Shards)] = true
 			for _, v := range w.registered() {
 				v.finishes(4)
 			}
@@ -115,7 +116,7 @@ func TestShardThatIsStuckLeaves(t *testing.T) {
 	w.step(5*time.Minute + 10*time.Second)
 	w.worker("b").idle = false
 	w.step(time.Minute)
-	if left := w.hub.jobs[jobKey].Annotations[v1alpha1.AnnotationShards]; left != "a=0-7" {
+	if left := hubstate.Get(w.hub.jobs[jobKey], hubstate.Shards); left != "a=0-7" {
 		w.fail("the shards are %s", left)
 	}
 	w.finishAll()
@@ -126,7 +127,7 @@ var shardSituations = []situation{
 	{dispatch.InShards, isDivided, nil},
 	{dispatch.Undecipherable, func(w *world) {
 		isDivided(w)
-		w.edits("edits the shards", annotated(v1alpha1.AnnotationShards, "a=0-7;b=3-9"))
+		w.edits("edits the shards", kept(hubstate.Shards, "a=0-7;b=3-9"))
 	}, []string{"event: InvalidAnnotation"}},
 	{dispatch.PartSettled, func(w *world) {
 		isDivided(w)

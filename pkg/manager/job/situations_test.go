@@ -13,6 +13,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 )
@@ -69,10 +70,10 @@ var jobSituations = []situation{
 		w.worker("a").completes(3)
 		w.step(time.Second)
 		w.worker("a").isRemoved(v1alpha1.RemovalWait)
-	}, []string{"a: delete", "hub: patch finalizers=[]"}},
+	}, []string{"a: delete"}},
 	{dispatch.PlacementMissing, func(w *world) {
 		runs(w)
-		w.edits("removes the placement", annotated(v1alpha1.AnnotationCluster, ""))
+		w.edits("removes the placement", kept(hubstate.Cluster, ""))
 	}, []string{"hub: patch cluster=a", "event: Placed"}},
 	{dispatch.Handover, func(w *world) {
 		runs(w)
@@ -84,7 +85,7 @@ var jobSituations = []situation{
 	}, append([]string{"hub: status -active ready=0", "a: delete"}, continuesInB...)},
 	{dispatch.NotDispatched, func(w *world) {
 		w.labels(nil)
-		w.submits(aJob("train", annotated(v1alpha1.AnnotationCluster, "a")))
+		w.submits(aJob("train", kept(hubstate.Cluster, "a")))
 		w.clock.Step(time.Minute)
 	}, []string{"event: NamespaceNotDispatched"}},
 	{dispatch.Queued, isQueued, []string{
@@ -119,7 +120,7 @@ var workerSituations = []situation{
 		w.admits(dispatch.Admission{Checked: true, QuotaReserved: true, Workers: []string{"b"}, ReservedAt: noon})
 	}, []string{"hub: patch cluster=b moved-at=12:00:00 moved-from=a moved-with=...", "event: Moved"}},
 	{dispatch.SuspendedAtWorker, func(w *world) {
-		w.submits(aJob("train", suspended(true), annotated(v1alpha1.AnnotationCluster, "a")))
+		w.submits(aJob("train", suspended(true), kept(hubstate.Cluster, "a")))
 	}, []string{"hub: status conditions=[Suspended] ready=0 terminating=0", "event: Suspended"}},
 	{dispatch.StatusUnreflected, func(w *world) {
 		runs(w)
@@ -158,7 +159,7 @@ var workerSituations = []situation{
 		runs(w)
 		w.edits("removes the finalizer", func(job *batchv1.Job) { job.Finalizers = nil })
 		w.deletes(metav1.DeletePropagationBackground)
-		w.submits(aJob("train", annotated(v1alpha1.AnnotationCluster, "a")))
+		w.submits(aJob("train", kept(hubstate.Cluster, "a")))
 	}, []string{"a: delete", "a: create", "event: Mirrored", "hub: status active=2 ready=2 startTime=12:00:02 terminating=0"}},
 	{dispatch.MirrorMissing, func(w *world) {
 		runs(w)

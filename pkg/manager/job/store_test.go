@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/line"
 )
@@ -25,13 +25,13 @@ import (
 func onWorker(name, worker string) *batchv1.Job {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID("uid-" + name)}}
 	if worker != "" {
-		job.Annotations = map[string]string{v1alpha1.AnnotationCluster: worker}
+		hubstate.Set(job, hubstate.Changes{hubstate.Cluster: worker})
 	}
 	return job
 }
 
 func finished(job *batchv1.Job) *batchv1.Job {
-	job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}
+	job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobFailed, Status: corev1.ConditionTrue})
 	return job
 }
 
@@ -83,9 +83,10 @@ func TestStoreIndexes(t *testing.T) {
 func TestForgedPlacementsTakeLittleMemory(t *testing.T) {
 	s := newStore(line.NewRuntimes())
 	s.isRegistered = func(worker string) bool { return worker == "real" }
-	placedOn := func(namespace string, i int, key, value string) *batchv1.Job {
+	placedOn := func(namespace string, i int, key hubstate.Key, value string) *batchv1.Job {
 		job := onWorker(fmt.Sprint("job-", i), "")
-		job.Namespace, job.Annotations = namespace, map[string]string{key: value}
+		job.Namespace = namespace
+		hubstate.Set(job, hubstate.Changes{key: value})
 		return job
 	}
 	before := heap().HeapAlloc
@@ -94,12 +95,12 @@ func TestForgedPlacementsTakeLittleMemory(t *testing.T) {
 		for n := range 999 {
 			workers = append(workers, fmt.Sprintf("w%d-%d", i, n))
 		}
-		s.observe(placedOn("mallory", i, v1alpha1.AnnotationShards, strings.Join(workers, ";")), noon)
+		s.observe(placedOn("mallory", i, hubstate.Shards, strings.Join(workers, ";")), noon)
 	}
 	for i := range 40 {
-		s.observe(placedOn("mallory", 300+i, v1alpha1.AnnotationCluster, fmt.Sprint(i, strings.Repeat("a", 200_000))), noon)
+		s.observe(placedOn("mallory", 300+i, hubstate.Cluster, fmt.Sprint(i, strings.Repeat("a", 200_000))), noon)
 	}
-	s.observe(placedOn("team", 0, v1alpha1.AnnotationShards, "gone;real"), noon)
+	s.observe(placedOn("team", 0, hubstate.Shards, "gone;real"), noon)
 	took := int64(heap().HeapAlloc) - int64(before) //nolint:gosec // no heap has 2^63 bytes
 	t.Logf("they take %d KiB, and count as %d KiB", took>>10, s.names["mallory"]>>10)
 	if took > 2*maxNames {
@@ -108,7 +109,7 @@ func TestForgedPlacementsTakeLittleMemory(t *testing.T) {
 	if on, gone := len(s.on("real")), len(s.on("gone")); on != 301 || gone != 1 {
 		t.Errorf("%d Jobs on a worker that there is, %d on one that was removed", on, gone)
 	}
-	s.observe(placedOn("mallory", 299, v1alpha1.AnnotationCluster, "real"), noon)
+	s.observe(placedOn("mallory", 299, hubstate.Cluster, "real"), noon)
 	for key, r := range s.records {
 		s.forget(key, r.id)
 	}

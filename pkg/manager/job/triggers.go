@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/placement"
@@ -148,11 +149,13 @@ func (t *triggers) jobEvents() handler.TypedEventHandler[*batchv1.Job, ctrl.Requ
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*batchv1.Job], _ requests) { t.jobSeen(e.Object) },
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*batchv1.Job], _ requests) {
 			if e.ObjectOld.UID != e.ObjectNew.UID { // a deletion that the watch missed
-				t.jobGone(e.ObjectOld)
+				t.jobGone(e.ObjectOld, false)
 			}
 			t.jobSeen(e.ObjectNew)
 		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*batchv1.Job], _ requests) { t.jobGone(e.Object) },
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*batchv1.Job], _ requests) {
+			t.jobGone(e.Object, !e.DeleteStateUnknown)
+		},
 	}
 }
 
@@ -169,9 +172,16 @@ func (t *triggers) jobSeen(job *batchv1.Job) {
 	}
 }
 
-func (t *triggers) jobGone(job *batchv1.Job) {
-	if mirror.Managed(job) {
-		t.forget(keyOf(job), idOf(job))
-		t.enqueueSeen(keyOf(job))
+// jobGone forgets a hub Job; isSeen: the hub has said that it's gone.
+func (t *triggers) jobGone(job *batchv1.Job, isSeen bool) {
+	if !mirror.Managed(job) {
+		return
 	}
+	key := keyOf(job)
+	deletion := t.store.deletionOf(job)
+	t.forget(key, idOf(job))
+	if isSeen {
+		t.store.open(key).update(func(m *memory) { m.gone = dispatch.Gone{UID: job.UID, Deletion: deletion} })
+	}
+	t.enqueueSeen(key)
 }

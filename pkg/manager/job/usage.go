@@ -8,6 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
@@ -40,7 +41,7 @@ func (g *gatherer) used(s *dispatch.Snapshot) []usage.Observation {
 		}
 		add(o)
 	}
-	left := s.Job.Annotations[v1alpha1.AnnotationMovedFrom]
+	left := hubstate.Get(s.Job, hubstate.MovedFrom)
 	if former := others[left]; former != nil {
 		add(seenOf(s.Job, left, former, usage.Observation{Former: true, Elsewhere: true}))
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
@@ -56,7 +57,7 @@ func TestPodsThatAreGoneBeforeTheFirstLook(t *testing.T) {
 			now := time.Unix(1_000_000, 0)
 			account := usage.Account{{Worker: "west", UID: "m", Seconds: 8, Count: 2, At: usage.Moment(now.Unix())}}
 			j := &batchv1.Job{}
-			j.Annotations = map[string]string{v1alpha1.AnnotationUsage: account.String()}
+			hubstate.Set(j, hubstate.Changes{hubstate.Usage: account.String()})
 			v := &timedWorker{}
 			r, g, rec := &Reconciler{workers: v}, &gatherer{workers: v}, newStore(line.NewRuntimes()).open(types.NamespacedName{Name: "j"})
 			look := func(times usage.Times) (usage.Before, usage.Observation) {
@@ -85,7 +86,7 @@ func TestTheAccountOfAFinishedJobStays(t *testing.T) {
 	j.CreationTimestamp = metav1.NewTime(now.Add(-time.Hour))
 	j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(now)}}
 	written := usage.Account{{Worker: "west", UID: "m", Count: 1, Unknown: 40, At: usage.Moment(now.Unix()), Ended: usage.Moment(now.Unix())}}
-	j.Annotations = map[string]string{v1alpha1.AnnotationUsage: written.String()}
+	hubstate.Set(j, hubstate.Changes{hubstate.Usage: written.String()})
 	v := &timedWorker{times: usage.Times{Count: 1, Unknown: 40 * time.Second, View: 1, Listed: now.Add(-time.Minute)}}
 	r, g, rec := &Reconciler{workers: v}, &gatherer{workers: v}, newStore(line.NewRuntimes()).open(types.NamespacedName{Name: "j"})
 	for range 2 {
@@ -108,7 +109,7 @@ func TestThePodsWatchIsBehind(t *testing.T) {
 	written := usage.Account{{Worker: "west", UID: "m", Pods: 2, Since: at - 200_010, At: at - 200_000, Ended: at - 10}}
 	j := &batchv1.Job{}
 	j.CreationTimestamp = metav1.NewTime(now.Add(-300_000 * time.Second))
-	j.Annotations = map[string]string{v1alpha1.AnnotationUsage: written.String()}
+	hubstate.Set(j, hubstate.Changes{hubstate.Usage: written.String()})
 	running := usage.Times{Running: 2, Since: now.Add(-200_010 * time.Second), View: 1, Listed: now.Add(-250_000 * time.Second)}
 	ended := usage.Times{Count: 2, Ended: 400_022 * time.Second, View: 1, Listed: running.Listed}
 	for name, row := range map[string]struct {
@@ -154,7 +155,7 @@ func TestHowManyPodsAMirrorMayHave(t *testing.T) {
 	}
 	j := &batchv1.Job{Spec: batchv1.JobSpec{Parallelism: ptr.To[int32](10)}}
 	account := usage.Account{{Worker: "lost", UID: "l"}, {Worker: "east", UID: "l"}}
-	j.Annotations = map[string]string{v1alpha1.AnnotationUsage: account.String(), v1alpha1.AnnotationMovedFrom: "former"}
+	hubstate.Set(j, hubstate.Changes{hubstate.Usage: account.String(), hubstate.MovedFrom: "former"})
 	s := &dispatch.Snapshot{Job: j, Assigned: &dispatch.Worker{Name: "west", Mirror: mirrorOf("w", 7)}, Others: []dispatch.Worker{
 		{Name: "lost", Mirror: mirrorOf("l", 3)}, {Name: "former", Mirror: mirrorOf("f", 1000)}, {Name: "none"},
 	}}

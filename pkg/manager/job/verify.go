@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/mirror"
@@ -31,7 +32,7 @@ func (r *Reconciler) verifyWanted(ctx context.Context, t *turn, worker string) e
 	// The wall clock is compared: the monotonic clock stands still with the machine.
 	age := r.clock.Now().Round(0).Sub(t.record.read(t.Now).answered.Round(0))
 	if age >= 0 && age < answerExpires {
-		return t.checkWanted(t.Job, worker)
+		return t.checkWanted(t.hubJob(), worker)
 	}
 	job, err := r.liveJob(ctx, t)
 	if err != nil {
@@ -56,6 +57,14 @@ func (r *Reconciler) wholeWanted(ctx context.Context, t *turn, worker string) (*
 	return whole, t.checkWanted(whole.Job, worker)
 }
 
+// hubJob is the Job as the hub has it, also in the turn of one of its shards.
+func (t *turn) hubJob() *batchv1.Job {
+	if t.Part != nil {
+		return t.Part.Whole
+	}
+	return t.Job
+}
+
 func (t *turn) checkWanted(job *batchv1.Job, worker string) error {
 	if job == nil || job.DeletionTimestamp != nil || mirror.Finished(job) || !t.isPlacedAlike(job, worker) {
 		return errStale
@@ -66,7 +75,7 @@ func (t *turn) checkWanted(job *batchv1.Job, worker string) error {
 // isPlacedAlike reports whether the hub Job has the placement on a worker that the turn is about.
 func (t *turn) isPlacedAlike(job *batchv1.Job, worker string) bool {
 	if t.Part == nil {
-		return job.Annotations[v1alpha1.AnnotationCluster] == worker
+		return hubstate.Get(job, hubstate.Cluster) == worker
 	}
 	live, err := shards.Read(job)
 	shard, is := live.In(worker)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/line"
@@ -24,8 +25,8 @@ import (
 func TestVerifyWantedReadsTheHub(t *testing.T) {
 	cached := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "team", Name: "train", UID: "first", Finalizers: []string{v1alpha1.FinalizerMirror},
-		Annotations: map[string]string{v1alpha1.AnnotationCluster: "a"},
 	}}
+	hubstate.Set(cached, hubstate.Changes{hubstate.Cluster: "a"})
 	for name, row := range map[string]struct {
 		now  func(*batchv1.Job) // nil: it's gone
 		want bool
@@ -35,10 +36,10 @@ func TestVerifyWantedReadsTheHub(t *testing.T) {
 		"gone":             {},
 		"another one":      {now: func(j *batchv1.Job) { j.UID = "second" }},
 		"being deleted":    {now: func(j *batchv1.Job) { j.DeletionTimestamp = ptr.To(metav1.Unix(5, 0)) }},
-		"placed elsewhere": {now: func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationCluster] = "b" }},
-		"placed nowhere":   {now: func(j *batchv1.Job) { j.Annotations = nil }},
+		"placed elsewhere": {now: func(j *batchv1.Job) { hubstate.Set(j, hubstate.Changes{hubstate.Cluster: "b"}) }},
+		"placed nowhere":   {now: func(j *batchv1.Job) { j.Status.Conditions = nil }},
 		"it has ended": {now: func(j *batchv1.Job) {
-			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+			j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue})
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -60,8 +61,9 @@ func TestVerifyWantedReadsTheHub(t *testing.T) {
 func TestVerifyWantedTrustsAFreshAnswer(t *testing.T) {
 	hub := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build() // the Job is gone
 	cached := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "team", Name: "train", UID: "first", Annotations: map[string]string{v1alpha1.AnnotationCluster: "a"},
+		Namespace: "team", Name: "train", UID: "first",
 	}}
+	hubstate.Set(cached, hubstate.Changes{hubstate.Cluster: "a"})
 	for age, want := range map[time.Duration]bool{
 		0: true, time.Second: true, answerExpires - 1: true, answerExpires: false, time.Hour: false, -time.Second: false,
 	} {

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/line"
@@ -152,7 +153,7 @@ func (r *hubReader) Get(_ context.Context, _ client.ObjectKey, into client.Objec
 // TestWhichJobsAreReadAgain: only light ones, and only when a decision may need the template.
 func TestWhichJobsAreReadAgain(t *testing.T) {
 	light := func(j *batchv1.Job) { mirror.Lighten(j) }
-	placed := func(j *batchv1.Job) { j.Annotations = map[string]string{v1alpha1.AnnotationCluster: "a"} }
+	placed := func(j *batchv1.Job) { hubstate.Set(j, hubstate.Changes{hubstate.Cluster: "a"}) }
 	for name, row := range map[string]struct {
 		job   []func(*batchv1.Job)
 		world func(*dispatch.Snapshot)

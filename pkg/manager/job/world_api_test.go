@@ -128,7 +128,7 @@ func (s *apiServer) patch(object *batchv1.Job, data []byte, status bool) error {
 	}
 	if status {
 		before.Status = after.Status
-		before.Labels, before.Annotations = after.Labels, after.Annotations // as for all built-in kinds
+		before.Labels, before.Annotations, before.Finalizers = after.Labels, after.Annotations, after.Finalizers // as for all built-in kinds
 		after = before
 	} else {
 		after.Status = before.Status

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -54,16 +55,20 @@ func (w *world) client(s *apiServer) client.Client {
 			})
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, p client.Patch, o ...client.PatchOption) error {
-			return w.send(s, write{s.name, "patch", object, patchWords(object, p)}, func() error {
+			return w.send(s, write{s.name, "patch", object, s.patchWords(object, p)}, func() error {
 				if _, ok := typedOf(object); !ok {
 					return c.Patch(ctx, object, p, o...)
 				}
-				return s.patchJob(object, p)
+				return s.patchJob(object, p, false)
 			})
 		},
 		SubResourcePatch: func(_ context.Context, _ client.Client, _ string, object client.Object, p client.Patch, _ ...client.SubResourcePatchOption) error {
-			return w.send(s, write{s.name, "status", object, patchWords(object, p)}, func() error {
-				return s.patchStatus(object, p)
+			verb := "status"
+			if s.places(object, patchBytes(object, p)) {
+				verb = "patch"
+			}
+			return w.send(s, write{s.name, verb, object, strings.Replace(s.patchWords(object, p), "status", verb, 1)}, func() error {
+				return s.patchJob(object, p, true)
 			})
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.DeleteOption) error {

@@ -8,13 +8,14 @@ import (
 	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -89,7 +90,7 @@ func deleteWords(object client.Object, o *client.DeleteOptions) string {
 }
 
 // patchWords says what a merge patch changes.
-func patchWords(object client.Object, p client.Patch) string {
+func (s *apiServer) patchWords(object client.Object, p client.Patch) string {
 	data, err := p.Data(object)
 	var patch map[string]any
 	if err != nil || json.Unmarshal(data, &patch) != nil {
@@ -98,15 +99,52 @@ func patchWords(object client.Object, p client.Patch) string {
 	if meta, ok := patch["metadata"].(map[string]any); ok {
 		delete(meta, "uid")
 		delete(meta, "resourceVersion")
-		if annotations, ok := meta["annotations"].(map[string]any); ok {
-			delete(annotations, v1alpha1.AnnotationUsage) // the stories are about other things
-		}
 	}
 	words := []string{"patch" + nameOf(object)}
-	if _, ok := patch["status"]; ok {
+	if status, ok := patch["status"].(map[string]any); ok {
 		words[0] = "status"
+		words = append(words, keptWords(s.jobs[client.ObjectKeyFromObject(object)], status)...)
 	}
 	return strings.Join(append(words, fieldWords("", patch)...), " ")
+}
+
+// keptWords takes what the manager keeps of a hub Job out of a patch, and lists what changes. The
+// stories are about other things than the account.
+func keptWords(was *batchv1.Job, status map[string]any) []string {
+	data, err := json.Marshal(status)
+	is, none := &batchv1.Job{}, &batchv1.Job{}
+	if was == nil {
+		was = none
+	}
+	if err != nil || status["conditions"] == nil || json.Unmarshal(data, &is.Status) != nil {
+		return nil
+	}
+	var words []string
+	for _, key := range []hubstate.Key{
+		hubstate.Cluster, hubstate.DeadlineSpent, hubstate.FreshStart, hubstate.MovedAt, hubstate.MovedFrom, hubstate.MovedWith,
+		hubstate.PlacedFor, hubstate.Shards, hubstate.ShardsState,
+	} {
+		switch before, value := hubstate.Get(was, key), hubstate.Get(is, key); {
+		case value == before:
+		case value == "":
+			words = append(words, "-"+string(key))
+		default:
+			words = append(words, fieldWords(string(key), value)...)
+		}
+	}
+	conditions, _ := status["conditions"].([]any)
+	conditions = slices.DeleteFunc(conditions, func(c any) bool {
+		condition, _ := c.(map[string]any)
+		kind, _ := condition["type"].(string)
+		return hubstate.IsOurs(batchv1.JobConditionType(kind)) ||
+			slices.ContainsFunc(was.Status.Conditions, func(of batchv1.JobCondition) bool {
+				return string(of.Type) == kind && string(of.Status) == condition["status"]
+			})
+	})
+	if status["conditions"] = conditions; len(conditions) == 0 {
+		delete(status, "conditions")
+	}
+	return words
 }
 
 // fieldWords lists the fields of a patch, by the last part of their names.

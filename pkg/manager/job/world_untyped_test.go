@@ -15,6 +15,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/mirror/recentfields"
 )
 
@@ -129,13 +130,33 @@ func (s *apiServer) createJob(object client.Object, job *batchv1.Job, o ...clien
 }
 
 // patchJob applies a merge patch, or a JSON patch, to a Job.
-func (s *apiServer) patchJob(object client.Object, p client.Patch) error {
+// places reports whether a patch of a Job's status changes its placement or its finalizers, and
+// nothing that the Job shows.
+func (s *apiServer) places(object client.Object, data []byte) bool {
+	var patch struct {
+		Metadata struct{ Finalizers *[]string }
+		Status   map[string]json.RawMessage
+	}
+	is, err := s.job(client.ObjectKeyFromObject(object))
+	if jsonErr := json.Unmarshal(data, &patch); err != nil || jsonErr != nil || len(patch.Status) > 1 || patch.Metadata.Finalizers != nil {
+		return len(patch.Status) <= 1
+	}
+	next := &batchv1.Job{}
+	if json.Unmarshal(patch.Status["conditions"], &next.Status.Conditions) != nil {
+		return false
+	}
+	return slices.ContainsFunc([]hubstate.Key{hubstate.Cluster, hubstate.Shards, hubstate.ShardsState}, func(key hubstate.Key) bool {
+		return hubstate.Get(is, key) != hubstate.Get(next, key)
+	})
+}
+
+func (s *apiServer) patchJob(object client.Object, p client.Patch, status bool) error {
 	job, _ := typedOf(object)
 	if p.Type() == types.JSONPatchType {
 		return s.patchUntyped(object, patchBytes(object, p))
 	}
 	job = named(job)
-	if err := s.patch(job, patchBytes(object, p), false); err != nil {
+	if err := s.patch(job, patchBytes(object, p), status); err != nil {
 		return err
 	}
 	s.answer(object, job)
@@ -143,16 +164,6 @@ func (s *apiServer) patchJob(object client.Object, p client.Patch) error {
 }
 
 // patchStatus applies a merge patch to a Job's status.
-func (s *apiServer) patchStatus(object client.Object, p client.Patch) error {
-	job, _ := typedOf(object)
-	job = named(job)
-	if err := s.patch(job, patchBytes(object, p), true); err != nil {
-		return err
-	}
-	s.answer(object, job)
-	return nil
-}
-
 func (s *apiServer) patchUntyped(object client.Object, data []byte) error {
 	key := client.ObjectKeyFromObject(object)
 	before, err := s.job(key)

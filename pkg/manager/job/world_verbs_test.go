@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
@@ -51,6 +52,11 @@ func annotated(key, value string) func(*batchv1.Job) {
 			delete(job.Annotations, key)
 		}
 	}
+}
+
+// kept changes what the manager keeps of a Job, as an admin may.
+func kept(key hubstate.Key, value string) func(*batchv1.Job) {
+	return func(job *batchv1.Job) { hubstate.Set(job, hubstate.Changes{key: value}) }
 }
 
 func (w *world) deletes(propagation metav1.DeletionPropagation) {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/mirror"
@@ -57,7 +58,7 @@ func at(d time.Duration) edit { return func(s *checkSnapshot) { s.now = noon.Add
 
 func placedOn(worker string, conditions ...metav1.Condition) edit {
 	return func(s *checkSnapshot) {
-		s.job.Annotations[v1alpha1.AnnotationCluster] = worker
+		hubstate.Set(s.job, hubstate.Changes{hubstate.Cluster: worker})
 		s.assigned = map[string]*v1alpha1.WorkerCluster{worker: {Status: v1alpha1.WorkerClusterStatus{Conditions: conditions}}}
 	}
 }
@@ -66,7 +67,7 @@ func placedOn(worker string, conditions ...metav1.Condition) edit {
 // reachable or has others.
 func dividedOver(first metav1.Condition, other string, conditions ...metav1.Condition) edit {
 	return func(s *checkSnapshot) {
-		s.job.Annotations[v1alpha1.AnnotationShards] = other + "=5-9;w1=0-4"
+		hubstate.Set(s.job, hubstate.Changes{hubstate.Shards: other + "=5-9;w1=0-4"})
 		s.assigned = map[string]*v1alpha1.WorkerCluster{
 			"w1":  {Status: v1alpha1.WorkerClusterStatus{Conditions: []metav1.Condition{first}}},
 			other: {Status: v1alpha1.WorkerClusterStatus{Conditions: conditions}},

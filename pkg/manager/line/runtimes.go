@@ -5,7 +5,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
 )
 
@@ -36,7 +36,7 @@ const (
 // Learn remembers how long a Job ran that has completed, if no other worker had a share in that.
 func (r *Runtimes) Learn(job *batchv1.Job, workers []string) {
 	started, ended := job.Status.StartTime, job.Status.CompletionTime
-	if started == nil || ended == nil || !ended.After(started.Time) || len(workers) != 1 || job.Annotations[v1alpha1.AnnotationMovedFrom] != "" {
+	if started == nil || ended == nil || !ended.After(started.Time) || len(workers) != 1 || hubstate.Get(job, hubstate.MovedFrom) != "" {
 		return
 	}
 	r.mu.Lock()

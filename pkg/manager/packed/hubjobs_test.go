@@ -19,6 +19,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
@@ -113,6 +114,10 @@ func withAnnotation(key string, bytes int) change {
 	return func(i int, j *batchv1.Job) { j.Annotations[key] = noise(i, bytes) }
 }
 
+func keeping(key hubstate.Key, bytes int) change {
+	return func(i int, j *batchv1.Job) { hubstate.Set(j, hubstate.Changes{key: noise(i, bytes)}) }
+}
+
 func withSelector(i int, j *batchv1.Job) {
 	j.Spec.ManualSelector = ptr.To(true)
 	j.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: metav1.LabelSelectorOpIn,
@@ -140,8 +145,8 @@ func TestOneTenantsJobsTakeLittleMemory(t *testing.T) {
 		"suspended, many owners":            {60, 1000, []change{isSuspended, withOwners}, 1 << 20},
 		"suspended, large selector":         {60, 1000, []change{isSuspended, withAnnotation(v1alpha1.AnnotationClusterSelector, 240_000)}, 1 << 20},
 		"suspended, large preference":       {60, 1000, []change{isSuspended, withAnnotation(v1alpha1.AnnotationClusterPreference, 240_000)}, 1 << 20},
-		"suspended, large placement":        {60, 1000, []change{isSuspended, withAnnotation(v1alpha1.AnnotationCluster, 240_000)}, 1 << 20},
-		"suspended, large shards":           {60, 1000, []change{isSuspended, withAnnotation(v1alpha1.AnnotationShards, 240_000)}, 1 << 20},
+		"suspended, large placement":        {60, 1000, []change{isSuspended, keeping(hubstate.Cluster, 240_000)}, 1 << 20},
+		"suspended, large shards":           {60, 1000, []change{isSuspended, keeping(hubstate.Shards, 240_000)}, 1 << 20},
 		"suspended, medium selector":        {1000, 1000, []change{isSuspended, withAnnotation(v1alpha1.AnnotationClusterSelector, 60_000)}, 40 << 20},
 		"suspended, small selector":         {20_000, 1000, []change{isSuspended, withAnnotation(v1alpha1.AnnotationClusterSelector, 4000)}, 44 << 20},
 		"suspended, selects Pods":           {60, 1000, []change{isSuspended, withSelector}, 1 << 20},

@@ -7,6 +7,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
@@ -23,7 +24,8 @@ const (
 
 // What a stub keeps, as the handlers of the cache's events read it.
 var (
-	stubAnnotations = []string{v1alpha1.AnnotationCluster, v1alpha1.AnnotationMovedFrom, v1alpha1.AnnotationOnClusterLost}
+	stubAnnotations = []string{v1alpha1.AnnotationOnClusterLost}
+	stubKeys        = []hubstate.Key{hubstate.Cluster, hubstate.MovedFrom}
 	stubFinalizers  = []string{v1alpha1.FinalizerMirror, metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents}
 	stubConditions  = []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed}
 )
@@ -39,8 +41,13 @@ func MakeStub(job *batchv1.Job) {
 			annotations[key] = value[:min(len(value), maxStubValue)]
 		}
 	}
-	if shards.IsPlaced(job) {
-		annotations[v1alpha1.AnnotationShards] = namesOf(shards.WorkersOf(job))
+	kept := hubstate.Changes{}
+	for _, key := range stubKeys {
+		value := hubstate.Get(job, key)
+		kept[key] = value[:min(len(value), maxStubValue)]
+	}
+	if kept[hubstate.Cluster] == "" {
+		kept[hubstate.Shards] = namesOf(shards.WorkersOf(job))
 	}
 	job.Labels, job.Annotations = nil, annotations
 	job.Finalizers = slices.DeleteFunc(slices.Clone(stubFinalizers), func(f string) bool { return !slices.Contains(job.Finalizers, f) })
@@ -52,9 +59,10 @@ func MakeStub(job *batchv1.Job) {
 			status.Conditions = append(status.Conditions, batchv1.JobCondition{Type: of, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
 		}
 	}
+	hubstate.Set(job, kept)
 }
 
-// namesOf is v1alpha1.AnnotationShards without the shards' amounts.
+// namesOf is hubstate.Shards without the shards' amounts.
 func namesOf(workers []string) string {
 	var names strings.Builder
 	for _, worker := range workers {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
@@ -17,12 +18,14 @@ func usualBytes() []byte {
 	hub, mirror := usualJob(), usualJob()
 	hub.Finalizers = []string{v1alpha1.FinalizerMirror}
 	hub.Annotations = map[string]string{
-		v1alpha1.AnnotationCluster: "worker", v1alpha1.AnnotationPlacedFor: "", v1alpha1.AnnotationMovedFrom: "worker",
 		v1alpha1.AnnotationClusterSelector: "tier=", v1alpha1.AnnotationClusterPreference: "tier=; * after 5m",
-		v1alpha1.AnnotationMaxClusters: v1alpha1.MaxClustersAll, v1alpha1.AnnotationShards: "worker=0-", v1alpha1.AnnotationShardsState: "{}",
-		v1alpha1.AnnotationUsage: `[{"worker":"worker","uid":"","requests":{"cpu":"1","memory":"1Gi"},"seconds":1.5,"succeeded":1.5,` +
-			`"count":1,"pods":1,"since":1790000000,"at":1790000000.5,"ahead":0.5,"newest":1790000000,"ended":1790000000}]`,
+		v1alpha1.AnnotationMaxClusters: v1alpha1.MaxClustersAll,
 	}
+	hubstate.Set(hub, hubstate.Changes{
+		hubstate.Cluster: "worker", hubstate.MovedFrom: "worker", hubstate.ShardsState: "{}",
+		hubstate.Usage: `[{"worker":"worker","uid":"","requests":{"cpu":"1","memory":"1Gi"},"seconds":1.5,"succeeded":1.5,` +
+			`"count":1,"pods":1,"since":1790000000,"at":1790000000.5,"ahead":0.5,"newest":1790000000,"ended":1790000000}]`,
+	})
 	hub.Spec.ManagedBy, hub.Spec.TTLSecondsAfterFinished = ptr.To(v1alpha1.ManagedByDispatcher), ptr.To[int32](600)
 	mirror.Labels[v1alpha1.LabelOrigin] = ""
 	mirror.Annotations = map[string]string{

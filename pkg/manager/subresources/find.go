@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
@@ -115,7 +116,7 @@ func placement(job *batchv1.Job) (workers []string, err error) {
 
 // noMirror returns an error that says why the Job's worker has no mirror of it.
 func noMirror(job *batchv1.Job, worker string) error {
-	switch from := job.Annotations[v1alpha1.AnnotationMovedFrom]; {
+	switch from := hubstate.Get(job, hubstate.MovedFrom); {
 	case mirror.Finished(job):
 		return notFound("Job %q has ended, and worker %q has no copy of it any more, nor its Pods", job.Name, worker)
 	case from != "":

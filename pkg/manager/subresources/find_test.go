@@ -10,13 +10,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-func unplaced(j *batchv1.Job) { j.Annotations = nil }
+func unplaced(j *batchv1.Job) { j.Status = batchv1.JobStatus{} }
 
 func over(j *batchv1.Job) {
-	j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: "True"}}
+	j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobFailed, Status: "True"})
 }
 
 func TestPlacement(t *testing.T) {
@@ -59,7 +60,7 @@ func TestNoProofNoAnswer(t *testing.T) {
 		"of another hub":         {mirrorJob(func(j *batchv1.Job) { j.Labels[v1alpha1.LabelOrigin] = "there" }), hubJob(), http.StatusConflict, "hasn't started there yet"},
 		"of no hub":              {mirrorJob(func(j *batchv1.Job) { j.Labels, j.Annotations = nil, nil }), hubJob(), http.StatusConflict, "hasn't started there yet"},
 		"of an earlier Job":      {mirrorJob(func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationHubUID] = "old" }), hubJob(), http.StatusConflict, "hasn't started there yet"},
-		"none, the Job is moved": {nil, hubJob(func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationMovedFrom] = "v" }), http.StatusConflict, `being moved from worker "v" to "w"`},
+		"none, the Job is moved": {nil, hubJob(func(j *batchv1.Job) { hubstate.Set(j, hubstate.Changes{hubstate.MovedFrom: "v"}) }), http.StatusConflict, `being moved from worker "v" to "w"`},
 		"none, the Job is over":  {nil, hubJob(over), http.StatusNotFound, "has no copy of it any more"},
 	}
 	for name, row := range rows {

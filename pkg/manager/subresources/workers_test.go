@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
@@ -27,7 +28,7 @@ func newDivided(t *testing.T, edits ...func(*Options)) *divided {
 	t.Helper()
 	w := &divided{newWorld(t, edits...), newWorker(t)}
 	w.hub.put(hubJob(func(j *batchv1.Job) {
-		j.Annotations = map[string]string{v1alpha1.AnnotationShards: "e=5-9;w=0-4", v1alpha1.AnnotationShardsState: "{}"}
+		hubstate.Set(j, hubstate.Changes{hubstate.Shards: "e=5-9;w=0-4", hubstate.ShardsState: "{}"})
 		j.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
 	}))
 	w.setEast(metav1.ConditionTrue)

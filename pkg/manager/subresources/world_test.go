@@ -25,6 +25,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/subresources/dispatchedjobs"
 )
@@ -185,9 +186,10 @@ func (h *hub) List(context.Context, client.ObjectList, ...client.ListOption) err
 
 func hubJob(edits ...func(*batchv1.Job)) *batchv1.Job {
 	j := &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "job", UID: hubUID, Annotations: map[string]string{v1alpha1.AnnotationCluster: "w"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "job", UID: hubUID},
 		Spec:       batchv1.JobSpec{ManagedBy: ptr.To(v1alpha1.ManagedByDispatcher)},
 	}
+	hubstate.Set(j, hubstate.Changes{hubstate.Cluster: "w"})
 	for _, edit := range edits {
 		edit(j)
 	}
@@ -282,6 +284,7 @@ func mirrorJob(edits ...func(*batchv1.Job)) *batchv1.Job {
 		},
 		Spec: batchv1.JobSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{batchv1.ControllerUidLabel: string(mirrorUID)}}},
 	}
+	hubstate.Set(j, hubstate.Changes{hubstate.Cluster: "w"})
 	for _, edit := range edits {
 		edit(j)
 	}

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/tracing/spans"
 )
@@ -25,15 +26,17 @@ const (
 var created = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
 
 func placed() *batchv1.Job {
-	return &batchv1.Job{
+	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "job", UID: uid, CreationTimestamp: metav1.NewTime(created),
-			Annotations: map[string]string{v1alpha1.AnnotationCluster: "w", v1alpha1.AnnotationTraceParent: parent}},
+			Annotations: map[string]string{v1alpha1.AnnotationTraceParent: parent}},
 		Status: batchv1.JobStatus{StartTime: &metav1.Time{Time: created.Add(time.Minute)}},
 	}
+	hubstate.Set(job, hubstate.Changes{hubstate.Cluster: "w"})
+	return job
 }
 
 func failed(j *batchv1.Job) *batchv1.Job {
-	j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: "Bad\x1b[31m"}}
+	j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: "Bad\x1b[31m"})
 	return j
 }
 

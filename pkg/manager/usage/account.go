@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/util/quantities"
 )
 
@@ -81,7 +81,7 @@ func (m Moment) time() time.Time { return time.UnixMilli(int64(math.Round(float6
 // Read returns the account on a hub Job. One that can't be read is empty: somebody edited it.
 func Read(job *batchv1.Job) Account {
 	var a Account
-	text := job.Annotations[v1alpha1.AnnotationUsage]
+	text := hubstate.Get(job, hubstate.Usage)
 	if text == "" || strings.Count(text, "{") > maxObjects || quantities.HasCostlyJSON([]byte(text), reflect.TypeFor[Account]()) || json.Unmarshal([]byte(text), &a) != nil {
 		return nil
 	}
@@ -131,7 +131,7 @@ func (a Account) index(id ID) int {
 	return slices.IndexFunc(a, func(m Mirror) bool { return m.ID() == id })
 }
 
-// String is the account as an annotation; empty: it isn't one that Read and Next make.
+// String is the account as hubstate.Usage; empty: it isn't one that Read and Next make.
 func (a Account) String() string {
 	text, err := json.Marshal(a)
 	if err != nil {

@@ -2,7 +2,7 @@
 // which requests. It is pure: values in, values out.
 //
 //	Pods of a mirror ──(package podtimes)──▶ Observation ─┐
-//	account on the hub Job (annotation), hub Job, now ────┴─▶ Next ──▶ account
+//	account on the hub Job (condition), hub Job, now ─────┴─▶ Next ──▶ account
 //	account ──▶ Usage: resource-seconds by worker
 //
 // # What counts
@@ -19,8 +19,8 @@
 //
 // # The record
 //
-// The account is an annotation of the hub Job, which the manager writes together with a status or a
-// placement. So it survives the manager, the mirror, and the worker.
+// The account is in a condition of the hub Job (package hubstate), which the manager writes together
+// with a status or a placement. So it survives the manager, the mirror, and the worker.
 //
 // Pods vanish, and a manager that has just started sees only the Pods that are still there. It
 // works out which time these Pods had at the moment of the account, and takes that from the

@@ -7,7 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
@@ -56,7 +56,7 @@ func FuzzCost(f *testing.F) {
 	f.Add(`["1e9999"`, ",[", "")
 	costtest.Check(f, 64<<10, 100, func(text string) {
 		job := &batchv1.Job{}
-		job.Annotations = map[string]string{v1alpha1.AnnotationUsage: text}
+		hubstate.Set(job, hubstate.Changes{hubstate.Usage: text})
 		Read(job)
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
@@ -41,7 +42,7 @@ func (s *story) pass(d time.Duration) { s.now = s.now.Add(d) }
 // see writes the account, as the hub has it after that.
 func (s *story) see(all ...Observation) {
 	s.account = s.account.Next(s.job, all, s.before, s.now)
-	s.job.Annotations = map[string]string{v1alpha1.AnnotationUsage: s.account.String()}
+	hubstate.Set(s.job.Job, hubstate.Changes{hubstate.Usage: s.account.String()})
 	if read := Read(s.job.Job); read.String() != s.account.String() {
 		s.t.Errorf("read %s, written %s", read, s.account)
 	}
@@ -295,7 +296,7 @@ func TestAnAccountThatSomebodyEdited(t *testing.T) {
 		`[{"requests":{"cpu":"1e999999999"}}]`, `[{"REQUESTS":{"cpu":"1e999999999"}}]`,
 		`[{"left":true,"requests":{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1}}]`,
 	} {
-		job.Annotations = map[string]string{v1alpha1.AnnotationUsage: text}
+		hubstate.Set(job, hubstate.Changes{hubstate.Usage: text})
 		if a := Read(job); len(a) > 0 {
 			t.Errorf("%q is read as %v", text, a)
 		}

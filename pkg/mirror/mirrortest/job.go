@@ -3,6 +3,7 @@
 package mirrortest
 
 import (
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -10,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 )
 
 // Job is a Job in the making.
@@ -131,6 +134,12 @@ func (j *Job) Annotation(key, value string) *Job {
 	return j
 }
 
+// Kept sets what the manager keeps of a hub Job.
+func (j *Job) Kept(key hubstate.Key, value string) *Job {
+	hubstate.Set(&j.job, hubstate.Changes{key: value})
+	return j
+}
+
 // Started sets status.startTime.
 func (j *Job) Started(at time.Time) *Job {
 	j.job.Status.StartTime = ptr.To(metav1.NewTime(at))
@@ -179,4 +188,11 @@ func (j *Job) Condition(t batchv1.JobConditionType, status corev1.ConditionStatu
 		LastProbeTime: metav1.NewTime(at), LastTransitionTime: metav1.NewTime(at),
 	})
 	return j
+}
+
+// Shows gives a Job a status, beside what the manager keeps of it.
+func Shows(j *batchv1.Job, status batchv1.JobStatus) {
+	kept := slices.DeleteFunc(slices.Clone(j.Status.Conditions), func(c batchv1.JobCondition) bool { return !hubstate.IsOurs(c.Type) })
+	j.Status = status
+	j.Status.Conditions = append(slices.Clone(status.Conditions), kept...)
 }

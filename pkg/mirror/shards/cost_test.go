@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
 	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
@@ -17,11 +17,11 @@ func TestVeryManyShards(t *testing.T) {
 		fmt.Fprintf(text, "w%d=%d;", i, i)
 	}
 	job := mirrortest.New("job").Indexed(maxShards + 1).Obj()
-	job.Annotations = map[string]string{v1alpha1.AnnotationShardsState: "{}", v1alpha1.AnnotationShards: strings.TrimSuffix(text.String(), ";")}
+	hubstate.Set(job, hubstate.Changes{hubstate.ShardsState: "{}", hubstate.Shards: strings.TrimSuffix(text.String(), ";")})
 	if p, err := Read(job); err != nil || len(p.Shards) != maxShards || len(WorkersOf(job)) != maxShards {
 		t.Errorf("%d shards in %d workers, %v", len(p.Shards), len(WorkersOf(job)), err)
 	}
-	job.Annotations[v1alpha1.AnnotationShards] = text.String() + "w=7000"
+	hubstate.Set(job, hubstate.Changes{hubstate.Shards: text.String() + "w=7000"})
 	if _, err := Read(job); err == nil || !strings.Contains(err.Error(), "more than") {
 		t.Error(err)
 	}
@@ -37,9 +37,9 @@ func FuzzCost(f *testing.F) {
 	f.Add("", "[", "")
 	costtest.Check(f, 64<<10, 100, func(text string) {
 		job := mirrortest.New("job").Indexed(10).Obj()
-		job.Annotations = map[string]string{v1alpha1.AnnotationShardsState: "{}", v1alpha1.AnnotationShards: text}
+		hubstate.Set(job, hubstate.Changes{hubstate.ShardsState: "{}", hubstate.Shards: text})
 		_, _ = Read(job) // whatever it is
-		job.Annotations = map[string]string{v1alpha1.AnnotationShardsState: text, v1alpha1.AnnotationShards: "a=0"}
+		hubstate.Set(job, hubstate.Changes{hubstate.ShardsState: text, hubstate.Shards: "a=0"})
 		_, _ = Read(job)
 	})
 }

@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 )
 
 // Whatever a user has written into the annotations, it is refused, or divided by the laws that hold
@@ -39,19 +39,19 @@ func TestDivideOfEditedAnnotations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.job.Annotations = map[string]string{v1alpha1.AnnotationShards: strings.Join(parts, ";"), v1alpha1.AnnotationShardsState: string(text)}
+		hubstate.Set(w.job, hubstate.Changes{hubstate.Shards: strings.Join(parts, ";"), hubstate.ShardsState: string(text)})
 		placement, err := Read(w.job)
 		if err != nil {
 			return
 		}
 		for range 3 {
 			placement = Divide(w.job, placement, w.rooms, w.limit)
-			w.job.Annotations = placement.Annotations()
+			hubstate.Set(w.job, placement.Kept())
 			if _, err := Read(w.job); err != nil {
-				t.Fatalf("%v can't be read: %v", placement.Annotations(), err)
+				t.Fatalf("%v can't be read: %v", placement.Kept(), err)
 			}
 			if sum := sumOf(placement.Shards); sum > int(*w.job.Spec.Parallelism) {
-				t.Fatalf("the parts add up to %d of %d: %v", sum, *w.job.Spec.Parallelism, placement.Annotations())
+				t.Fatalf("the parts add up to %d of %d: %v", sum, *w.job.Spec.Parallelism, placement.Kept())
 			}
 			Explain(w.job, placement, w.rooms)
 		}

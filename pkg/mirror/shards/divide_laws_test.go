@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/mirror/intervals"
 )
 
@@ -148,13 +149,13 @@ func (w *world) divide() {
 // checkSettles: two divisions are enough while nothing happens; where a worker has given something
 // back at once, as many more as it takes to follow that.
 func (w *world) checkSettles(p Placement) {
-	log := []map[string]string{p.Annotations()}
+	log := []hubstate.Changes{p.Kept()}
 	for calls, may := 1, 2; ; calls++ {
 		if w.givesBack(p) {
 			may = 5
 		}
 		p = Divide(w.job, p, w.rooms, w.limit)
-		log = append(log, p.Annotations())
+		log = append(log, p.Kept())
 		if reflect.DeepEqual(log[calls], log[calls-1]) {
 			return
 		}
@@ -197,8 +198,8 @@ func (w *world) checkWhole(p Placement) {
 		w.t.Fatalf("%d completions of %d: %+v", got, n, p)
 	}
 	read := w.job.DeepCopy()
-	read.Annotations = p.Annotations()
-	if back, err := Read(read); err != nil || !reflect.DeepEqual(back.Annotations(), p.Annotations()) {
+	hubstate.Set(read, p.Kept())
+	if back, err := Read(read); err != nil || !reflect.DeepEqual(back.Kept(), p.Kept()) {
 		w.t.Fatalf("%+v is read as %+v: %v", p, back, err)
 	}
 }

@@ -174,7 +174,7 @@ func TestDivideMakesProgress(t *testing.T) {
 				return
 			}
 		}
-		t.Fatalf("no end: %v, rooms %+v", w.placement.Annotations(), w.rooms)
+		t.Fatalf("no end: %v, rooms %+v", w.placement.Kept(), w.rooms)
 	})
 }
 

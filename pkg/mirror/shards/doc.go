@@ -10,7 +10,7 @@
 // failed, is unassigned: it waits on the hub until a worker has room for it.
 //
 // The user allows it with the annotation jobferry.dev/max-clusters. Then the placement is the
-// annotation jobferry.dev/shards, even if there is one shard; without it, jobferry.dev/cluster.
+// value hubstate.Shards, even if there is one shard; without it, hubstate.Cluster.
 //
 // # A shard's mirror
 //

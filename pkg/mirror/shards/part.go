@@ -1,11 +1,10 @@
 package shards
 
 import (
-	"maps"
-
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror/intervals"
 )
@@ -17,14 +16,12 @@ import (
 // runs, all that isn't in the shard counts as completed; see Follows.
 func Part(hub *batchv1.Job, s Shard, follows bool) *batchv1.Job {
 	part := *hub
-	part.Annotations = maps.Clone(hub.Annotations)
-	part.Annotations[v1alpha1.AnnotationCluster] = s.Worker
 	part.Spec.Parallelism = ptr.To(s.Parallelism)
 	part.Spec.SuccessPolicy, part.Spec.MaxFailedIndexes = nil, nil
 	if s.Stopping {
 		part.Spec.Suspend = ptr.To(true)
 	}
-	part.Status = batchv1.JobStatus{StartTime: hub.Status.StartTime, Failed: s.Failed}
+	part.Status = batchv1.JobStatus{StartTime: hub.Status.StartTime, Failed: s.Failed, Conditions: hubstate.Of(hub, s.Worker)}
 	n := completions(hub)
 	if !Indexed(hub) {
 		part.Status.Succeeded = int32(n-s.Number) + s.Succeeded

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/mirror/intervals"
 )
 
@@ -99,7 +99,7 @@ func Indexed(job *batchv1.Job) bool {
 	return ptr.Deref(job.Spec.CompletionMode, batchv1.NonIndexedCompletion) == batchv1.IndexedCompletion
 }
 
-// stateText is the form of AnnotationShardsState.
+// stateText is the form of hubstate.ShardsState.
 type stateText struct {
 	Shards  map[string]State `json:"shards"`
 	Settled Counters         `json:"settled"`
@@ -107,24 +107,23 @@ type stateText struct {
 
 // IsPlaced reports whether a hub Job is placed as shards.
 func IsPlaced(job *batchv1.Job) bool {
-	_, is := job.Annotations[v1alpha1.AnnotationShards]
-	return is
+	return hubstate.Get(job, hubstate.Shards) != "" || hubstate.Get(job, hubstate.ShardsState) != ""
 }
 
 // Read returns the shards of a hub Job that is placed as such. The error is for the user's eyes:
-// someone has edited the annotations. The parts have fallen already if the Job's parallelism has,
+// someone has edited what is kept. The parts have fallen already if the Job's parallelism has,
 // so that no mirror starts Pods by the higher one.
 func Read(job *batchv1.Job) (Placement, error) {
 	var state stateText
-	if err := json.Unmarshal([]byte(job.Annotations[v1alpha1.AnnotationShardsState]), &state); err != nil {
-		return Placement{}, fmt.Errorf("annotation %s: %w", v1alpha1.AnnotationShardsState, err)
+	if err := json.Unmarshal([]byte(hubstate.Get(job, hubstate.ShardsState)), &state); err != nil {
+		return Placement{}, fmt.Errorf("condition %s, %s: %w", hubstate.State, hubstate.ShardsState, err)
 	}
 	p := Placement{Settled: state.Settled}
 	if p.Settled.Succeeded < 0 || p.Settled.Failed < 0 {
-		return Placement{}, fmt.Errorf("annotation %s: a settled counter is negative", v1alpha1.AnnotationShardsState)
+		return Placement{}, fmt.Errorf("condition %s, %s: a settled counter is negative", hubstate.State, hubstate.ShardsState)
 	}
 	if err := p.readShards(job, state.Shards); err != nil {
-		return Placement{}, fmt.Errorf("annotation %s: %w", v1alpha1.AnnotationShards, err)
+		return Placement{}, fmt.Errorf("condition %s: %w", hubstate.Placed, err)
 	}
 	return p.within(job), nil
 }
@@ -151,7 +150,7 @@ func (p Placement) within(job *batchv1.Job) Placement {
 const maxShards = 1000
 
 func tooMany(job *batchv1.Job) bool {
-	return strings.Count(job.Annotations[v1alpha1.AnnotationShards], ";") >= maxShards
+	return strings.Count(hubstate.Get(job, hubstate.Shards), ";") >= maxShards
 }
 
 func (p *Placement) readShards(job *batchv1.Job, states map[string]State) error {
@@ -168,7 +167,7 @@ func (p *Placement) readShards(job *batchv1.Job, states map[string]State) error 
 		case len(validation.IsDNS1123Subdomain(worker)) > 0:
 			return fmt.Errorf("%.64q isn't the name of a worker", worker)
 		case shard.Parallelism < 0 || shard.Succeeded < 0 || shard.Failed < 0:
-			return fmt.Errorf("worker %s: a counter in %s is negative", worker, v1alpha1.AnnotationShardsState)
+			return fmt.Errorf("worker %s: a counter in %s is negative", worker, hubstate.ShardsState)
 		}
 		all = append(all, shard.Indexes)
 		p.Shards = append(p.Shards, shard)
@@ -185,10 +184,10 @@ func (p *Placement) readShards(job *batchv1.Job, states map[string]State) error 
 	return nil
 }
 
-// amounts iterates over the workers that AnnotationShards names, and the texts of their amounts.
+// amounts iterates over the workers that hubstate.Shards names, and the texts of their amounts.
 func amounts(job *batchv1.Job) func(func(worker, amount string) bool) {
 	return func(yield func(worker, amount string) bool) {
-		text := job.Annotations[v1alpha1.AnnotationShards]
+		text := hubstate.Get(job, hubstate.Shards)
 		if text == "" {
 			return
 		}
@@ -201,8 +200,8 @@ func amounts(job *batchv1.Job) func(func(worker, amount string) bool) {
 	}
 }
 
-// Annotations returns the annotations that Read reads.
-func (p Placement) Annotations() map[string]string {
+// Kept is what Read reads.
+func (p Placement) Kept() hubstate.Changes {
 	state := stateText{Shards: map[string]State{}, Settled: p.Settled}
 	parts := make([]string, 0, len(p.Shards))
 	for _, s := range p.Shards {
@@ -213,19 +212,13 @@ func (p Placement) Annotations() map[string]string {
 	if err != nil {
 		panic(err) // can't be: names and numbers
 	}
-	return map[string]string{
-		v1alpha1.AnnotationShards:      strings.Join(parts, ";"),
-		v1alpha1.AnnotationShardsState: string(text),
-	}
+	return hubstate.Changes{hubstate.Shards: strings.Join(parts, ";"), hubstate.ShardsState: string(text)}
 }
 
-// Changes returns the annotations that a hub Job doesn't have as they are to be.
-func (p Placement) Changes(job *batchv1.Job) map[string]string {
-	changes := p.Annotations()
-	maps.DeleteFunc(changes, func(key, value string) bool {
-		is, has := job.Annotations[key]
-		return has && is == value
-	})
+// Changes returns what a hub Job doesn't have as it is to be.
+func (p Placement) Changes(job *batchv1.Job) hubstate.Changes {
+	changes := p.Kept()
+	maps.DeleteFunc(changes, func(key hubstate.Key, value string) bool { return hubstate.Get(job, key) == value })
 	return changes
 }
 
@@ -274,7 +267,7 @@ func (p Placement) Workers() []string {
 // WorkersOf returns the workers that a hub Job is placed on, in order of names: none, one, or those
 // of its shards.
 func WorkersOf(job *batchv1.Job) []string {
-	if worker := job.Annotations[v1alpha1.AnnotationCluster]; worker != "" {
+	if worker := hubstate.Get(job, hubstate.Cluster); worker != "" {
 		return []string{worker}
 	}
 	if tooMany(job) {

@@ -3,6 +3,8 @@ package shards
 import (
 	"math"
 	"testing"
+
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 )
 
 // A Job is resumed with less parallelism than it had: what its mirrors are to run adds up to that,
@@ -24,7 +26,7 @@ func TestReadLowersTheParts(t *testing.T) {
 		for i, part := range row.parts {
 			placement.Shards = append(placement.Shards, Shard{Worker: string(rune('a' + i)), State: State{Parallelism: part}})
 		}
-		job.Annotations = placement.Annotations()
+		hubstate.Set(job, placement.Kept())
 		read, err := Read(job)
 		if err != nil {
 			t.Fatal(err)

@@ -107,7 +107,7 @@ func simulate(t *testing.T, s scenario, indexed bool) *simulation {
 		}
 		sim.tick()
 		if sim.now > 1e5 {
-			t.Fatalf("it doesn't end: %v", sim.placement.Annotations())
+			t.Fatalf("it doesn't end: %v", sim.placement.Kept())
 		}
 	}
 	return sim
@@ -138,7 +138,7 @@ func (s *simulation) tick() {
 	}
 	s.job.Status.CompletedIndexes = s.completed.String()
 	next := Divide(s.job, s.placement, s.rooms(), s.limit)
-	if before, after := s.placement.Annotations(), next.Annotations(); !maps.Equal(before, after) {
+	if before, after := s.placement.Kept(), next.Kept(); !maps.Equal(before, after) {
 		s.hubWrites++
 		for _, text := range after {
 			s.longest = max(s.longest, len(text))

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/plugin/dashboard/hub"
@@ -126,7 +127,7 @@ func TestOtherServersGetNoCookie(t *testing.T) {
 
 func TestPages(t *testing.T) {
 	w := newWorld()
-	w.jobs = append(fleet(150), job("waits", func(j *batchv1.Job) { j.Annotations, j.Status = nil, batchv1.JobStatus{} }))
+	w.jobs = append(fleet(150), job("waits", func(j *batchv1.Job) { j.Status = batchv1.JobStatus{} }))
 	w.workers = []*v1alpha1.WorkerCluster{worker("west", metav1.ConditionTrue, ""), worker("east", metav1.ConditionFalse, "<b>no route</b>")}
 	b := open(t, w)
 	b.shows("/", 200, "3 nodes", "10 of 40", "12Gi free", "Not ready for <time", "its last answer is <time", "&lt;b&gt;no route", `href="/jobs?state=Running"`, "<b>150</b>")
@@ -144,7 +145,7 @@ func TestUsagePage(t *testing.T) {
 	b := open(t, w)
 	b.shows("/usage", 200, "Nothing was used in this time")
 	account := usage.Account{{Worker: "west", UID: "m", Seconds: 7200, Requests: corev1.ResourceList{"cpu": resource.MustParse("3")}}}
-	w.jobs = []*batchv1.Job{job("train", func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationUsage] = account.String() })}
+	w.jobs = []*batchv1.Job{job("train", func(j *batchv1.Job) { hubstate.Set(j, hubstate.Changes{hubstate.Usage: account.String()}) })}
 	w.workers = []*v1alpha1.WorkerCluster{worker("west", metav1.ConditionTrue, "")}
 	b.shows("/usage?since=30d", 200, "No worker has prices", `id="since-30d" href="/usage?since=30d" aria-current="true"`, `href="/jobs?namespace=team-a"`, `href="/jobs?worker=west"`, `href="/jobs/team-a/train"`)
 	w.workers[0].Spec.Cost = v1alpha1.Cost{"cpu": resource.MustParse("0.5")}
@@ -238,7 +239,7 @@ func TestCalmStream(t *testing.T) {
 	account := usage.Account{{Worker: "west", UID: "m", Seconds: 7200}}
 	runs := func(name string) {
 		w.change(func() {
-			w.jobs = []*batchv1.Job{job(name, func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationUsage] = account.String() })}
+			w.jobs = []*batchv1.Job{job(name, func(j *batchv1.Job) { hubstate.Set(j, hubstate.Changes{hubstate.Usage: account.String()}) })}
 		})
 	}
 	b.untilWaits()

@@ -22,6 +22,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
@@ -112,11 +113,11 @@ func job(name string, edits ...func(*batchv1.Job)) *batchv1.Job {
 	j := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "team-a", Name: name, UID: types.UID(name), CreationTimestamp: before(10 * time.Minute),
-			Annotations: map[string]string{v1alpha1.AnnotationCluster: "west"},
 		},
 		Spec:   batchv1.JobSpec{ManagedBy: ptr.To(v1alpha1.ManagedByDispatcher), Parallelism: ptr.To[int32](3), Completions: ptr.To[int32](10)},
 		Status: batchv1.JobStatus{StartTime: &started, Active: 3, Ready: ptr.To[int32](3), Succeeded: 4},
 	}
+	hubstate.Set(j, hubstate.Changes{hubstate.Cluster: "west"})
 	for _, edit := range edits {
 		edit(j)
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/preference"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/jobview"
@@ -76,7 +77,7 @@ func (d Description) writePlacement(b *strings.Builder, now time.Time, p Palette
 	if most, asked := d.Job.Annotations[v1alpha1.AnnotationMaxClusters]; asked {
 		field(b, "Max clusters", most)
 	}
-	if from := d.Job.Annotations[v1alpha1.AnnotationMovedFrom]; from != "" {
+	if from := hubstate.Get(d.Job, hubstate.MovedFrom); from != "" {
 		field(b, "Moved from", from+" (it starts only after that worker has no mirror of it)")
 	}
 	field(b, "Selector", cmp.Or(d.Job.Annotations[v1alpha1.AnnotationClusterSelector], none))
@@ -180,6 +181,9 @@ func ago(t *metav1.Time, now time.Time) string {
 func conditions(job *batchv1.Job) string {
 	var texts []string
 	for _, c := range job.Status.Conditions {
+		if hubstate.IsOurs(c.Type) {
+			continue
+		}
 		if c.Status == corev1.ConditionTrue {
 			texts = append(texts, string(c.Type))
 		}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
@@ -49,7 +50,7 @@ func someJobs() []batchv1.Job {
 		}),
 		job("held", waiting, func(j *batchv1.Job) { j.Spec.Suspend = ptr.To(true) }),
 		job("moving", func(j *batchv1.Job) {
-			j.Annotations[v1alpha1.AnnotationMovedFrom] = "east"
+			hubstate.Set(j, hubstate.Changes{hubstate.MovedFrom: "east"})
 			j.Status.Active, j.Status.Ready = 0, ptr.To[int32](0)
 		}),
 		job("queue", func(j *batchv1.Job) { j.Spec.Completions = nil }),
@@ -162,9 +163,9 @@ func TestDescription(t *testing.T) {
 	broken := job("broken", ended(batchv1.JobFailed, "BackoffLimitExceeded", "Job has reached the specified backoff limit"))
 	wide, number, edited := job("wide", divided), job("number", divided), job("edited", divided)
 	number.Spec.CompletionMode = nil
-	number.Annotations[v1alpha1.AnnotationShards] = "east=10;west=20"
-	number.Annotations[v1alpha1.AnnotationShardsState] = `{"shards":{"east":{"parallelism":2,"succeeded":3}},"settled":{"succeeded":1}}`
-	edited.Annotations[v1alpha1.AnnotationShards] = "east=0-3;west=3-5"
+	hubstate.Set(&number, hubstate.Changes{hubstate.Shards: "east=10;west=20"})
+	hubstate.Set(&number, hubstate.Changes{hubstate.ShardsState: `{"shards":{"east":{"parallelism":2,"succeeded":3}},"settled":{"succeeded":1}}`})
+	hubstate.Set(&edited, hubstate.Changes{hubstate.Shards: "east=0-3;west=3-5"})
 	for name, d := range map[string]Description{
 		"describe-divided":        {Job: &wide, Workers: workers, Mirrors: map[string]*batchv1.Job{"east": &copied}, Problems: []string{`worker "west" is out of touch`}},
 		"describe-divided-number": {Job: &number},

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
@@ -50,11 +51,11 @@ func job(name string, edits ...func(*batchv1.Job)) batchv1.Job {
 	j := batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, Namespace: "team-a", UID: types.UID("uid-" + name), CreationTimestamp: before(11 * time.Minute),
-			Annotations: map[string]string{v1alpha1.AnnotationCluster: "west"},
 		},
 		Spec:   batchv1.JobSpec{Parallelism: ptr.To[int32](3), Completions: ptr.To[int32](10)},
 		Status: batchv1.JobStatus{StartTime: &started, Active: 3, Ready: ptr.To[int32](2), Succeeded: 4},
 	}
+	hubstate.Set(&j, hubstate.Changes{hubstate.Cluster: "west"})
 	for _, edit := range edits {
 		edit(&j)
 	}
@@ -63,11 +64,11 @@ func job(name string, edits ...func(*batchv1.Job)) batchv1.Job {
 
 // divided makes a Job run in three workers, one of which gives indexes back, and one stops.
 func divided(j *batchv1.Job) {
-	j.Annotations = map[string]string{
-		v1alpha1.AnnotationMaxClusters: "All",
-		v1alpha1.AnnotationShards:      "east=0-3;north=8,10,12,14,16,18,20,22,24,26,28,30,32,34,36,38;west=4-7,9",
-		v1alpha1.AnnotationShardsState: `{"shards":{"east":{"parallelism":2,"failed":1},"north":{"parallelism":1,"returning":"36,38"},"west":{"stopping":true}}}`,
-	}
+	j.Annotations = map[string]string{v1alpha1.AnnotationMaxClusters: "All"}
+	hubstate.Set(j, hubstate.Changes{
+		hubstate.Shards:      "east=0-3;north=8,10,12,14,16,18,20,22,24,26,28,30,32,34,36,38;west=4-7,9",
+		hubstate.ShardsState: `{"shards":{"east":{"parallelism":2,"failed":1},"north":{"parallelism":1,"returning":"36,38"},"west":{"stopping":true}}}`,
+	})
 	j.Spec.CompletionMode, j.Spec.Completions = ptr.To(batchv1.IndexedCompletion), ptr.To[int32](40)
 	j.Status.CompletedIndexes, j.Status.FailedIndexes, j.Status.Succeeded = "0,1,4,11", ptr.To("2"), 4
 }
@@ -83,7 +84,7 @@ func ended(kind batchv1.JobConditionType, reason, message string) func(*batchv1.
 
 // waiting is a Job that isn't placed.
 func waiting(j *batchv1.Job) {
-	j.Annotations, j.Status = nil, batchv1.JobStatus{}
+	j.Status = batchv1.JobStatus{}
 }
 
 func event(about, kind, reason, message string, ago time.Duration) corev1.Event {

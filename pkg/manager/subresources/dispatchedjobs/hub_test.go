@@ -67,7 +67,7 @@ func full(name string) *batchv1.Job {
 	return job(name, "7", func(j *batchv1.Job) {
 		j.Labels = map[string]string{"app": "train", "empty": ""}
 		j.Annotations = map[string]string{
-			v1alpha1.AnnotationMovedFrom: "east", v1alpha1.AnnotationCluster: "west", v1alpha1.AnnotationClusterSelector: "gpu=true", "note": strings.Repeat("n", 100_000),
+			v1alpha1.AnnotationClusterSelector: "gpu=true", "note": strings.Repeat("n", 100_000),
 		}
 		j.Generation, j.CreationTimestamp, j.DeletionTimestamp = 300, metav1.Unix(1e9, 0), ptr.To(metav1.Unix(2e9, 0))
 		j.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: strings.Repeat("m", 100_000)}}

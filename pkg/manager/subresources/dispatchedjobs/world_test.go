@@ -42,7 +42,7 @@ func job(name, version string, edits ...func(*batchv1.Job)) *batchv1.Job {
 func plain(j *batchv1.Job) { j.Spec.ManagedBy = nil }
 
 func complete(j *batchv1.Job) {
-	j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+	j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue})
 }
 
 // event makes one of Jobferry's events, a number of seconds after a day has begun.

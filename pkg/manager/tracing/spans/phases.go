@@ -7,6 +7,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
@@ -111,7 +112,7 @@ func startOf(before, after *batchv1.Job) time.Time {
 	if started == nil {
 		return time.Time{}
 	}
-	moved, err := time.Parse(time.RFC3339, before.Annotations[v1alpha1.AnnotationMovedAt])
+	moved, err := time.Parse(time.RFC3339, hubstate.Get(before, hubstate.MovedAt))
 	if err == nil && moved.After(started.Time) {
 		return moved
 	}

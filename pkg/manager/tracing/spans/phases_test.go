@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/tracing/spans"
 )
@@ -30,13 +31,13 @@ func job(edits ...edit) *batchv1.Job {
 
 func on(worker string) edit {
 	return func(j *batchv1.Job) {
-		j.Annotations[v1alpha1.AnnotationCluster] = worker
+		hubstate.Set(j, hubstate.Changes{hubstate.Cluster: worker})
 		j.Finalizers = []string{v1alpha1.FinalizerMirror}
 	}
 }
 
 func movedAt(at time.Time) edit {
-	return func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationMovedAt] = at.Format(time.RFC3339) }
+	return func(j *batchv1.Job) { hubstate.Set(j, hubstate.Changes{hubstate.MovedAt: at.Format(time.RFC3339)}) }
 }
 
 func started(at time.Time) edit {
@@ -99,8 +100,8 @@ func TestPhases(t *testing.T) {
 func TestPhasesOfShards(t *testing.T) {
 	shards := func(text string) edit {
 		return func(j *batchv1.Job) {
-			j.Annotations[v1alpha1.AnnotationShards] = text
-			j.Annotations[v1alpha1.AnnotationShardsState] = "{}"
+			hubstate.Set(j, hubstate.Changes{hubstate.Shards: text})
+			hubstate.Set(j, hubstate.Changes{hubstate.ShardsState: "{}"})
 		}
 	}
 	before := job(shards("east=500-999;west=0-499"), started(minute(2)))

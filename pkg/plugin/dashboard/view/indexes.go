@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/intervals"
@@ -112,7 +112,7 @@ func (b *indexBuilder) place(job *batchv1.Job) {
 // placeBefore sets the worker of the indexes that had ended when a Job last moved as a whole, where
 // it is known.
 func (b *indexBuilder) placeBefore(job *batchv1.Job) {
-	from := job.Annotations[v1alpha1.AnnotationMovedFrom]
+	from := hubstate.Get(job, hubstate.MovedFrom)
 	with, moved := mirror.MovedWith(job)
 	if from == "" && !moved {
 		return

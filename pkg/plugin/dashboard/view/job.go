@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
@@ -94,7 +95,7 @@ func jobFacts(job *batchv1.Job) []Fact {
 		{"Parallelism", number(job.Spec.Parallelism)},
 		{"Completions", number(job.Spec.Completions)},
 		{"Completion mode", string(ptr.Deref(job.Spec.CompletionMode, ""))},
-		{"Moved from", job.Annotations[v1alpha1.AnnotationMovedFrom]},
+		{"Moved from", hubstate.Get(job, hubstate.MovedFrom)},
 		{"Cluster selector", job.Annotations[v1alpha1.AnnotationClusterSelector]},
 		{"Cluster preference", job.Annotations[v1alpha1.AnnotationClusterPreference]},
 		{"On cluster lost", cmp.Or(job.Annotations[v1alpha1.AnnotationOnClusterLost], v1alpha1.OnClusterLostResume)},

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/mirror"
@@ -131,7 +132,7 @@ func (h history) fromAnnotations() (all []change) {
 		at = h.job.Status.StartTime.Time
 	}
 	workers := shards.WorkersOf(h.job)
-	from := h.job.Annotations[v1alpha1.AnnotationMovedFrom]
+	from := hubstate.Get(h.job, hubstate.MovedFrom)
 	if movedAt, moved := h.movedAt(); from != "" && moved {
 		all = append(all, change{at, placeOn(from)}, change{at, run(from)}, change{movedAt, leave(from)})
 		at = movedAt
@@ -144,7 +145,7 @@ func (h history) fromAnnotations() (all []change) {
 
 // movedAt is when the Job moved last.
 func (h history) movedAt() (at time.Time, moved bool) {
-	at, err := time.Parse(time.RFC3339, h.job.Annotations[v1alpha1.AnnotationMovedAt])
+	at, err := time.Parse(time.RFC3339, hubstate.Get(h.job, hubstate.MovedAt))
 	return at, err == nil
 }
 
@@ -200,7 +201,7 @@ func (h history) firstWorker() string {
 			return workers[0]
 		}
 	}
-	return h.job.Annotations[v1alpha1.AnnotationMovedFrom]
+	return hubstate.Get(h.job, hubstate.MovedFrom)
 }
 
 // minWidth keeps a short span visible, in percent.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 )
@@ -24,7 +25,7 @@ func used(moved bool) func(*batchv1.Job) {
 		account = append(account, usage.Mirror{Worker: "east", UID: "e", Seconds: 1800, Unknown: 900, Left: true,
 			Requests: corev1.ResourceList{"cpu": resource.MustParse("2"), "nvidia.com/gpu": resource.MustParse("1")}})
 	}
-	return func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationUsage] = account.String() }
+	return func(j *batchv1.Job) { hubstate.Set(j, hubstate.Changes{hubstate.Usage: account.String()}) }
 }
 
 // text writes a table down.
@@ -46,7 +47,7 @@ func TestUsage(t *testing.T) {
 	west.Spec.Cost = v1alpha1.Cost{"cpu": resource.MustParse("0.5")}
 	jobs := []*batchv1.Job{job("a", used(true)), job("b", used(false), inNamespace("team-b")), job("c"), job("d", used(false), func(j *batchv1.Job) {
 		complete(j)
-		j.Status.Conditions[0].LastTransitionTime = before(25 * time.Hour)
+		j.Status.Conditions[len(j.Status.Conditions)-1].LastTransitionTime = before(25 * time.Hour)
 	})}
 	page := NewUsage(jobs, []*v1alpha1.WorkerCluster{west}, "24h", now)
 	for _, row := range []struct {

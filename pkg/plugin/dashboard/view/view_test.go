@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
@@ -28,11 +29,11 @@ func before(d time.Duration) metav1.Time { return metav1.NewTime(now.Add(-d)) }
 // job makes a Job that was created 100 s ago, and runs in west.
 func job(name string, edits ...func(*batchv1.Job)) *batchv1.Job {
 	j := &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: name, UID: types.UID(name), CreationTimestamp: before(100 * time.Second),
-			Annotations: map[string]string{v1alpha1.AnnotationCluster: "west"}},
-		Spec:   batchv1.JobSpec{Completions: ptr.To[int32](10), Parallelism: ptr.To[int32](2)},
-		Status: batchv1.JobStatus{Active: 2, Ready: ptr.To[int32](2), StartTime: ptr.To(before(80 * time.Second))},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: name, UID: types.UID(name), CreationTimestamp: before(100 * time.Second)},
+		Spec:       batchv1.JobSpec{Completions: ptr.To[int32](10), Parallelism: ptr.To[int32](2)},
+		Status:     batchv1.JobStatus{Active: 2, Ready: ptr.To[int32](2), StartTime: ptr.To(before(80 * time.Second))},
 	}
+	hubstate.Set(j, hubstate.Changes{hubstate.Cluster: "west"})
 	for _, edit := range edits {
 		edit(j)
 	}
@@ -43,11 +44,11 @@ func inNamespace(namespace string) func(*batchv1.Job) {
 	return func(j *batchv1.Job) { j.Namespace = namespace }
 }
 
-func unplaced(j *batchv1.Job) { j.Annotations, j.Status = nil, batchv1.JobStatus{} }
+func unplaced(j *batchv1.Job) { j.Status = batchv1.JobStatus{} }
 
 func complete(j *batchv1.Job) {
 	j.Status.CompletionTime = ptr.To(before(10 * time.Second))
-	j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+	j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue})
 }
 
 func completed(indexes string) func(*batchv1.Job) {
@@ -78,7 +79,7 @@ func noReason(*batchv1.Job) jobview.Reason { return jobview.Reason{} }
 func TestListJobs(t *testing.T) {
 	jobs := []*batchv1.Job{job("a"), job("b", inNamespace("team-b")), job("c", unplaced), job("d", complete), job("e", func(j *batchv1.Job) {
 		j.Labels = map[string]string{"team": "blue"}
-		j.Annotations[v1alpha1.AnnotationCluster] = "east"
+		hubstate.Set(j, hubstate.Changes{hubstate.Cluster: "east"})
 	})}
 	for _, row := range []struct {
 		filter Filter
@@ -167,7 +168,8 @@ func TestTimeline(t *testing.T) {
 			[]corev1.Pod{started("west", 30*time.Second)},
 			"hub: Waiting 0-10\neast: Starting 10-20 Running 20-60\nwest: Starting 60-70 Running 70-100\n"},
 		{"moved a moment ago", job("a", func(j *batchv1.Job) {
-			j.Annotations[v1alpha1.AnnotationMovedFrom], j.Status.Ready = "east", nil
+			hubstate.Set(j, hubstate.Changes{hubstate.MovedFrom: "east"})
+			j.Status.Ready = nil
 		}), []corev1.Event{
 			event("Placed", "Placed on worker east: 1/2", 90*time.Second), event("Mirrored", "Created in worker east", 89*time.Second),
 			event("Moved", "Moved from worker east to worker west: lost", 2*time.Second)}, nil,
@@ -178,11 +180,11 @@ func TestTimeline(t *testing.T) {
 		{"created suspended", job("a", unplaced), []corev1.Event{event("Suspended", "Job suspended", 100*time.Second), event("Resumed", "Job resumed", 60*time.Second)}, nil,
 			"hub: Suspended 0-40 Waiting 40-100\n"},
 		{"its events are gone", job("a", func(j *batchv1.Job) {
-			j.Annotations[v1alpha1.AnnotationMovedFrom] = "east"
-			j.Annotations[v1alpha1.AnnotationMovedAt] = before(30 * time.Second).UTC().Format(time.RFC3339)
+			hubstate.Set(j, hubstate.Changes{hubstate.MovedFrom: "east"})
+			hubstate.Set(j, hubstate.Changes{hubstate.MovedAt: before(30 * time.Second).UTC().Format(time.RFC3339)})
 		}), nil, []corev1.Pod{started("west", 25*time.Second)}, "hub: Waiting 0-20\neast: Running 20-70\nwest: Starting 70-75 Running 75-100\n"},
 		{"in two workers", job("a", func(j *batchv1.Job) {
-			j.Annotations = map[string]string{v1alpha1.AnnotationShards: "east=5;west=5", v1alpha1.AnnotationShardsState: `{"shards":{"east":{"parallelism":1},"west":{"parallelism":1}}}`}
+			hubstate.Set(j, hubstate.Changes{hubstate.Shards: "east=5;west=5", hubstate.ShardsState: `{"shards":{"east":{"parallelism":1},"west":{"parallelism":1}}}`})
 		}), []corev1.Event{event("Mirrored", "Created in worker west", 90*time.Second), event("Mirrored", "Created in worker east", 80*time.Second)},
 			[]corev1.Pod{started("west", 85*time.Second), started("east", 70*time.Second)},
 			"hub: Waiting 0-10\nwest: Starting 10-15 Running 15-100\neast: Starting 20-30 Running 30-100\n"},
@@ -227,7 +229,7 @@ func TestIndexMap(t *testing.T) {
 	running := corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodRunning}}
 	running.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: "4", v1alpha1.AnnotationCluster: "north"}
 	divided := func(j *batchv1.Job) {
-		j.Annotations = map[string]string{v1alpha1.AnnotationShards: "east=5-9;west=0-3", v1alpha1.AnnotationShardsState: `{"shards":{"east":{"parallelism":1},"west":{"parallelism":1}}}`}
+		hubstate.Set(j, hubstate.Changes{hubstate.Shards: "east=5-9;west=0-3", hubstate.ShardsState: `{"shards":{"east":{"parallelism":1},"west":{"parallelism":1}}}`})
 		j.Status.FailedIndexes = ptr.To("9")
 	}
 	m := NewIndexMap(job("a", completed("0-2,5"), divided), []corev1.Pod{running})
@@ -252,9 +254,9 @@ func TestIndexMap(t *testing.T) {
 func TestIndexMapOfMoved(t *testing.T) {
 	moved := func(with string, account usage.Account) func(*batchv1.Job) {
 		return func(j *batchv1.Job) {
-			j.Annotations[v1alpha1.AnnotationMovedFrom], j.Annotations[v1alpha1.AnnotationUsage] = "east", account.String()
+			hubstate.Set(j, hubstate.Changes{hubstate.MovedFrom: "east", hubstate.Usage: account.String()})
 			if with != "" {
-				j.Annotations[v1alpha1.AnnotationMovedWith] = with
+				hubstate.Set(j, hubstate.Changes{hubstate.MovedWith: with})
 			}
 			j.Status.FailedIndexes = ptr.To("9")
 		}

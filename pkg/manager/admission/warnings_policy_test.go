@@ -61,7 +61,7 @@ var largeFields = map[string]func(p *corev1.PodSpec, size int){
 // The policy warns of what no worker is compared with, as large as an API server stores, and of
 // nothing that is.
 func TestLargeFieldsPolicy(t *testing.T) {
-	p := loadPolicy(t, "large-fields-policy.yaml")
+	p := loadPolicy(t, "warnings-policy.yaml")
 	for field, change := range largeFields {
 		for _, size := range []int{160, 4_000, 5_030, 5_041, 150_000, 1_000_001} {
 			job := newJob(v1alpha1.ManagedByDispatcher)
@@ -81,7 +81,7 @@ func TestLargeFieldsPolicy(t *testing.T) {
 
 // Who gets no warning: whose Jobs aren't Jobferry's.
 func TestLargeFieldsOfOthers(t *testing.T) {
-	p := loadPolicy(t, "large-fields-policy.yaml")
+	p := loadPolicy(t, "warnings-policy.yaml")
 	large := func(managedBy string) *batchv1.Job {
 		job := newJob(managedBy)
 		nodeTerms(&job.Spec.Template.Spec, 400, 1)

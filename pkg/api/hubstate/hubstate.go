@@ -1,0 +1,249 @@
+// Package hubstate reads and changes what the manager keeps of a hub Job. It's in two conditions of
+// the Job's status, which belongs to whom spec.managedBy names, so that the Job's metadata and spec
+// stay as its user wrote them:
+//
+//	type                 status  reason   message
+//	jobferry.dev/Placed  True    Placed   the worker: east
+//	                     True    Divided  the shards: east=0-499;west=500-999
+//	                     False   why      why the Job isn't placed
+//	jobferry.dev/State   True    Kept     a line for each other key: moved-from=west
+//
+// A value that has a line break, or begins with a quote, is quoted as Go quotes it.
+package hubstate
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The conditions.
+const (
+	// Placed says where a Job is placed, or why it isn't. Its transition time is since when.
+	Placed batchv1.JobConditionType = "jobferry.dev/Placed"
+	// State has the other keys.
+	State batchv1.JobConditionType = "jobferry.dev/State"
+)
+
+// Reasons of the conditions.
+const (
+	ReasonPlaced  = "Placed"
+	ReasonDivided = "Divided"
+	reasonKept    = "Kept"
+)
+
+// Key names a value that the manager keeps.
+type Key string
+
+// The keys. The first two are in the condition Placed; a Job has one of them at most.
+const (
+	// Cluster is the placement: the name of the worker.
+	Cluster Key = "cluster"
+	// Shards is the placement of a Job that may run on several workers: its shards, such as
+	// "east=500-999;west=0-499", the indexes as in a Job's status. Of a Job without indexes a shard is
+	// a number of completions: "east=500;west=500".
+	Shards Key = "shards"
+	// ShardsState is a JSON object with what else the hub keeps of the shards; see shards.Placement.
+	// A Job that is placed as shards has it, even if it has no shard.
+	ShardsState Key = "shards-state"
+	// PlacedFor is the cluster selector that the Job was placed by. A change of the selector moves the
+	// Job; a change of the worker's labels doesn't.
+	PlacedFor Key = "placed-for"
+	// MovedFrom is the worker that the Job was placed on before. The Job starts nowhere else until
+	// that worker has no mirror of it any more.
+	MovedFrom Key = "moved-from"
+	// MovedAt is the time (RFC 3339) of the last move, and MovedWith the progress that the hub knew of
+	// then.
+	MovedAt   Key = "moved-at"
+	MovedWith Key = "moved-with"
+	// FreshStart: mirrors that are created next start from zero. It's the MovedAt of the move that set
+	// it.
+	FreshStart Key = "fresh-start"
+	// DeadlineSpent has the seconds of activeDeadlineSeconds that the Job had used until its last
+	// move.
+	DeadlineSpent Key = "deadline-spent"
+	// Usage is the account of the Job: for how long its Pods ran in which worker. A JSON list; see
+	// usage.Account.
+	Usage Key = "usage"
+)
+
+// inState are the keys of the condition State, in the order of its lines.
+var inState = []Key{MovedFrom, MovedAt, MovedWith, FreshStart, DeadlineSpent, PlacedFor, ShardsState, Usage}
+
+// Get returns a value; empty: the Job doesn't have it.
+func Get(job *batchv1.Job, key Key) string { return get(job.Status.Conditions, key) }
+
+func get(conditions []batchv1.JobCondition, key Key) string {
+	switch key {
+	case Cluster:
+		return placement(conditions, ReasonPlaced)
+	case Shards:
+		return placement(conditions, ReasonDivided)
+	}
+	c := find(conditions, State)
+	if c == nil {
+		return ""
+	}
+	for line := range strings.SplitSeq(c.Message, "\n") {
+		if value, is := strings.CutPrefix(line, string(key)); is && strings.HasPrefix(value, "=") {
+			return unquoted(value[1:])
+		}
+	}
+	return ""
+}
+
+func placement(conditions []batchv1.JobCondition, reason string) string {
+	c := find(conditions, Placed)
+	if c == nil || c.Status != corev1.ConditionTrue || c.Reason != reason {
+		return ""
+	}
+	return c.Message
+}
+
+// Of returns our conditions of a Job, as if it were placed on one worker.
+func Of(job *batchv1.Job, worker string) []batchv1.JobCondition {
+	ours := []batchv1.JobCondition{{Type: Placed, Status: corev1.ConditionTrue, Reason: ReasonPlaced, Message: worker}}
+	if state := find(job.Status.Conditions, State); state != nil {
+		ours = append(ours, *state)
+	}
+	return ours
+}
+
+// IsOurs reports whether the manager keeps something in conditions of a type.
+func IsOurs(t batchv1.JobConditionType) bool { return t == Placed || t == State }
+
+func find(conditions []batchv1.JobCondition, t batchv1.JobConditionType) *batchv1.JobCondition {
+	for i := range conditions {
+		if conditions[i].Type == t {
+			return &conditions[i]
+		}
+	}
+	return nil
+}
+
+// Changes are values that change. Those that become empty are removed.
+type Changes map[Key]string
+
+// Waits is why a Job isn't placed, in the condition Placed.
+type Waits struct{ Reason, Message string }
+
+// Set changes values in a Job that isn't written.
+func Set(job *batchv1.Job, changes Changes) {
+	job.Status.Conditions = changes.Conditions(job.Status.Conditions, time.Time{})
+}
+
+// Conditions returns all conditions of a Job after the changes, at some time. Ours stand behind
+// Kubernetes' own, but before the final one: some clients look at the last.
+func (c Changes) Conditions(all []batchv1.JobCondition, at time.Time) []batchv1.JobCondition {
+	values := func(key Key) string {
+		value, changes := c[key]
+		switch {
+		case changes:
+			return value
+		case c[Cluster] != "" && (key == Shards || key == ShardsState), c[Shards] != "" && key == Cluster:
+			return "" // a placement takes the place of the other
+		default:
+			return get(all, key)
+		}
+	}
+	placed := batchv1.JobCondition{Type: Placed, Status: corev1.ConditionTrue}
+	if worker, shards := values(Cluster), values(Shards); worker != "" {
+		placed.Reason, placed.Message = ReasonPlaced, worker
+	} else if shards != "" {
+		placed.Reason, placed.Message = ReasonDivided, shards
+	} else if old := find(all, Placed); old != nil && old.Status != corev1.ConditionTrue {
+		placed = *old
+	} else if old == nil {
+		placed.Type = ""
+	} else {
+		placed.Status, placed.Reason = corev1.ConditionFalse, "NotPlaced"
+	}
+	state := batchv1.JobCondition{Type: State, Status: corev1.ConditionTrue, Reason: reasonKept}
+	state.Message = stateText(values)
+	return arranged(all, at, placed, state)
+}
+
+// stateText is the message of the condition State.
+func stateText(values func(Key) string) string {
+	var text strings.Builder
+	for _, key := range inState {
+		value := values(key)
+		if value == "" {
+			continue
+		}
+		if text.Len() > 0 {
+			text.WriteByte('\n')
+		}
+		text.WriteString(string(key))
+		text.WriteByte('=')
+		text.WriteString(quoted(value))
+	}
+	return text.String()
+}
+
+// arranged returns the conditions with ours in their place. One of ours that has nothing to say is
+// left out, and one that doesn't change keeps its times.
+func arranged(all []batchv1.JobCondition, at time.Time, ours ...batchv1.JobCondition) []batchv1.JobCondition {
+	next := make([]batchv1.JobCondition, 0, len(all)+len(ours))
+	for i := range all {
+		if !IsOurs(all[i].Type) {
+			next = append(next, all[i])
+		}
+	}
+	i := len(next)
+	if i > 0 && next[i-1].Status == corev1.ConditionTrue && (next[i-1].Type == batchv1.JobComplete || next[i-1].Type == batchv1.JobFailed) {
+		i--
+	}
+	for _, condition := range ours {
+		if condition.Type == "" || condition.Type == State && condition.Message == "" {
+			continue
+		}
+		old := find(all, condition.Type)
+		switch {
+		case old != nil && old.Status == condition.Status && old.Reason == condition.Reason && old.Message == condition.Message:
+			condition = *old
+		case old != nil && condition.Type == State:
+			condition.LastTransitionTime = old.LastTransitionTime
+		default:
+			condition.LastTransitionTime = metav1.NewTime(at)
+		}
+		next = slices.Insert(next, i, condition)
+		i++
+	}
+	if len(next) == 0 {
+		return nil
+	}
+	return next
+}
+
+// Waiting returns all conditions of a Job that isn't placed, and says why.
+func Waiting(all []batchv1.JobCondition, why Waits, at time.Time) []batchv1.JobCondition {
+	placed := batchv1.JobCondition{Type: Placed, Status: corev1.ConditionFalse, Reason: why.Reason, Message: why.Message}
+	state := batchv1.JobCondition{}
+	if old := find(all, State); old != nil {
+		state = *old
+	}
+	return arranged(all, at, placed, state)
+}
+
+func quoted(value string) string {
+	if strings.ContainsAny(value, "\n\r") || strings.HasPrefix(value, `"`) {
+		return strconv.Quote(value)
+	}
+	return value
+}
+
+func unquoted(value string) string {
+	if !strings.HasPrefix(value, `"`) {
+		return value
+	}
+	if plain, err := strconv.Unquote(value); err == nil {
+		return plain
+	}
+	return value
+}

@@ -1,0 +1,129 @@
+package hubstate
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+)
+
+var (
+	noon  = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	later = noon.Add(time.Hour)
+)
+
+// types are those of the conditions, in their order.
+func types(conditions []batchv1.JobCondition) string {
+	var all []string
+	for _, c := range conditions {
+		all = append(all, string(c.Type))
+	}
+	return strings.ReplaceAll(strings.Join(all, " "), "jobferry.dev/", "")
+}
+
+// Whatever is kept is read again, and nothing else changes.
+func TestKeptIsRead(t *testing.T) {
+	keys := append([]Key{Cluster, Shards}, inState...)
+	rapid.Check(t, func(t *rapid.T) {
+		job, want := &batchv1.Job{}, Changes{}
+		for range rapid.IntRange(1, 5).Draw(t, "writes") {
+			changes := Changes{}
+			for range rapid.IntRange(1, 4).Draw(t, "changes") {
+				value := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "a=b", "x\ny=z", "\"", "\r", `{"a":"\n"}`}))
+				changes[rapid.SampledFrom(keys).Draw(t, "key")] = value.Draw(t, "value")
+			}
+			if changes[Cluster] != "" && changes[Shards] != "" {
+				delete(changes, Shards)
+			}
+			switch {
+			case changes[Cluster] != "":
+				delete(want, Shards)
+				delete(want, ShardsState)
+			case changes[Shards] != "":
+				delete(want, Cluster)
+			}
+			for key, value := range changes {
+				want[key] = value
+			}
+			job.Status.Conditions = changes.Conditions(job.Status.Conditions, noon)
+			for _, key := range keys {
+				if got := Get(job, key); got != want[key] {
+					t.Fatalf("%s: read %q, want %q, of %+v", key, got, want[key], job.Status.Conditions)
+				}
+			}
+		}
+	})
+}
+
+// Clients look at the last condition of a finished Job, or at the first of a Job that runs.
+func TestOursStandBehindKubernetes(t *testing.T) {
+	condition := func(t batchv1.JobConditionType) batchv1.JobCondition {
+		return batchv1.JobCondition{Type: t, Status: corev1.ConditionTrue}
+	}
+	kept := Changes{Cluster: "west", MovedFrom: "east"}
+	for _, row := range []struct {
+		had  []batchv1.JobCondition
+		want string
+	}{
+		{nil, "Placed State"},
+		{[]batchv1.JobCondition{condition(batchv1.JobSuspended)}, "Suspended Placed State"},
+		{[]batchv1.JobCondition{condition(batchv1.JobSuccessCriteriaMet), condition(batchv1.JobComplete)}, "SuccessCriteriaMet Placed State Complete"},
+		{[]batchv1.JobCondition{condition(batchv1.JobFailureTarget), condition(batchv1.JobFailed)}, "FailureTarget Placed State Failed"},
+	} {
+		all := kept.Conditions(row.had, noon)
+		if got := types(all); got != row.want {
+			t.Errorf("%q, want %q", got, row.want)
+		}
+	}
+	// The end comes behind what was there.
+	running := kept.Conditions(nil, noon)
+	ended := Changes(nil).Conditions(append(running, condition(batchv1.JobSuccessCriteriaMet), condition(batchv1.JobComplete)), later)
+	if got := types(ended); got != "SuccessCriteriaMet Placed State Complete" {
+		t.Errorf("%q", got)
+	}
+}
+
+// The transition time of Placed is since when a Job is where it is.
+func TestTransitionTimes(t *testing.T) {
+	at := func(conditions []batchv1.JobCondition) time.Time { return find(conditions, Placed).LastTransitionTime.Time }
+	all := Changes{Cluster: "west"}.Conditions(nil, noon)
+	if all = (Changes{Usage: "[]"}).Conditions(all, later); at(all) != noon {
+		t.Errorf("the account changed it to %s", at(all))
+	}
+	if all = (Changes{Cluster: "east"}).Conditions(all, later); at(all) != later {
+		t.Errorf("a move left it at %s", at(all))
+	}
+	if all = (Changes{Cluster: ""}).Conditions(all, noon); find(all, Placed).Status != corev1.ConditionFalse || at(all) != noon {
+		t.Errorf("%+v", all)
+	}
+}
+
+// A Job of nobody's has none, and an unplaced one that keeps nothing stays as it is.
+func TestNothingKept(t *testing.T) {
+	suspended := []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(noon)}}
+	for _, had := range [][]batchv1.JobCondition{nil, suspended} {
+		if diff := cmp.Diff(had, Changes{Cluster: "", Usage: ""}.Conditions(had, later)); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// What somebody else writes there is no placement.
+func TestForeignConditions(t *testing.T) {
+	for name, c := range map[string]batchv1.JobCondition{
+		"not True":       {Type: Placed, Status: corev1.ConditionUnknown, Reason: ReasonPlaced, Message: "west"},
+		"no reason":      {Type: Placed, Status: corev1.ConditionTrue, Message: "west"},
+		"another type":   {Type: "Placed", Status: corev1.ConditionTrue, Reason: ReasonPlaced, Message: "west"},
+		"another's word": {Type: State, Status: corev1.ConditionTrue, Message: "cluster=west\nshards=a=1"},
+	} {
+		job := &batchv1.Job{Status: batchv1.JobStatus{Conditions: []batchv1.JobCondition{c}}}
+		if Get(job, Cluster)+Get(job, Shards) != "" {
+			t.Errorf("%s: placed", name)
+		}
+	}
+}
