@@ -161,8 +161,11 @@ func (d *division) ask(level float64) {
 	})
 	for _, w := range givers {
 		if n := min(need, whole(d.excess(w, level))); n > 0 {
+			if len(w.held) > 0 { // it keeps what it was asked for, and has no Pod for the rest
+				n = w.todo.Len()
+			}
 			_, highest := w.todo.Split(w.todo.Len() - n)
-			w.Returning = w.returning.Union(highest).String()
+			w.Returning = w.returning.Union(w.held).Union(highest).String()
 			need -= n
 		}
 	}

@@ -162,7 +162,13 @@ func TestDivideMakesProgress(t *testing.T) {
 		lostAt := rapid.IntRange(0, 10).Draw(t, "lost at")
 		for round := range 1000 {
 			if round == lostAt {
-				w.placement = w.placement.Without(w.worker())
+				lost := w.worker()
+				w.placement = w.placement.Without(lost)
+				for i := range w.rooms {
+					if w.rooms[i].Worker == lost { // it's back, and its mirror is gone
+						w.rooms[i].Idle, w.rooms[i].Held = true, nil
+					}
+				}
 			}
 			w.divide()
 			left := w.placement.Unassigned(w.job).Len()
