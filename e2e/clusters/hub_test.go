@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -298,7 +299,7 @@ func (p *placed) next(key types.NamespacedName) <-chan struct{} {
 }
 
 // MirrorChanged closes what next gave out.
-func (p *placed) MirrorChanged(_ string, key types.NamespacedName) {
+func (p *placed) MirrorChanged(_ string, key types.NamespacedName, _ *batchv1.Job) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if c := p.heard[key.String()]; c != nil {

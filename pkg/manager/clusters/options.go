@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -88,8 +89,9 @@ type Placements interface {
 // Listener is called on changes, once the Registry and its workers show them. Its methods are
 // called from many goroutines and must not block.
 type Listener interface {
-	// MirrorChanged: a Job of this origin was added, changed or deleted in a worker.
-	MirrorChanged(worker string, key types.NamespacedName)
+	// MirrorChanged: a Job of this origin was added, changed or deleted in a worker. Of one that had
+	// ended when it was deleted, last is its last state; it must not be modified. Nil: another change.
+	MirrorChanged(worker string, key types.NamespacedName, last *batchv1.Job)
 	// WorkerChanged: a worker was registered or removed, or its View changed.
 	WorkerChanged(worker string)
 	// WorkerRestored: a worker's etcd was put back to an earlier state. What is known of its objects,

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -206,9 +207,9 @@ func (r *Registry) remove(name string) {
 // callbacks are what a feed calls.
 func (r *Registry) callbacks(name string) feed.Options {
 	return feed.Options{
-		MirrorChanged: func(key types.NamespacedName, exists bool) {
+		MirrorChanged: func(key types.NamespacedName, exists bool, last *batchv1.Job) {
 			r.recordMirror(name, key, exists)
-			r.tell(func(l Listener) { l.MirrorChanged(name, key) })
+			r.tell(func(l Listener) { l.MirrorChanged(name, key, last) })
 			r.mirrorsChanged(name)
 		},
 		CapacityFreed:  func(c placement.Change) { r.tell(func(l Listener) { l.CapacityFreed(name, c) }) },

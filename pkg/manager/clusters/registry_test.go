@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/placement"
@@ -22,7 +23,7 @@ type observer struct {
 	holders []string
 }
 
-func (o *observer) MirrorChanged(_ string, key types.NamespacedName) {
+func (o *observer) MirrorChanged(_ string, key types.NamespacedName, _ *batchv1.Job) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.holders = append(o.holders, names(o.registry.MirrorHolders(key)))
@@ -82,23 +83,23 @@ func TestMirrorHoldersFollowTheMirrorsEvents(t *testing.T) {
 	w := newWorld(t)
 	o := &observer{registry: w.registry}
 	w.registry.AddListener(o)
-	changed := map[string]func(key types.NamespacedName, exists bool){}
+	changed := map[string]func(key types.NamespacedName, exists bool, last *batchv1.Job){}
 	for _, name := range []string{"c", "a", "b"} {
 		w.register(name, []byte("rubbish"))
 		changed[name] = w.registry.callbacks(name).MirrorChanged
 	}
 	key := types.NamespacedName{Namespace: "team", Name: "j"}
 
-	changed["c"](key, true)
-	changed["a"](types.NamespacedName{Namespace: "team", Name: "other"}, true)
+	changed["c"](key, true, nil)
+	changed["a"](types.NamespacedName{Namespace: "team", Name: "other"}, true, nil)
 	before := w.registry.MirrorHolders(key)
-	changed["a"](key, true)
-	changed["a"](key, true)
-	changed["b"](key, true)
-	changed["c"](key, false)
-	changed["c"](key, false)
+	changed["a"](key, true, nil)
+	changed["a"](key, true, nil)
+	changed["b"](key, true, nil)
+	changed["c"](key, false, nil)
+	changed["c"](key, false, nil)
 	w.registry.remove("a")
-	changed["a"](key, true) // too late
+	changed["a"](key, true, nil) // too late
 
 	want := []string{"[c]", "[a]", "[a c]", "[a c]", "[a b c]", "[a b]", "[a b]", "[b]"}
 	if diff := cmp.Diff(want, o.holders); diff != "" {
@@ -107,7 +108,7 @@ func TestMirrorHoldersFollowTheMirrorsEvents(t *testing.T) {
 	if got := names(before); got != "[c]" {
 		t.Errorf("an earlier answer became %s", got)
 	}
-	changed["b"](key, false)
+	changed["b"](key, false, nil)
 	if n := len(w.registry.holders); n != 0 {
 		t.Errorf("remembers %d names", n)
 	}

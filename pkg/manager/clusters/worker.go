@@ -103,9 +103,11 @@ func (w *Worker) Mirrors() []packed.Facts { return w.feed.Mirrors() }
 func (w *Worker) LastStart() time.Time { return w.feed.LastStart() }
 
 // mirrorChanged calls on, and wakes the supervisor when the worker is full, or no more.
-func (w *Worker) mirrorChanged(call func(types.NamespacedName, bool)) func(types.NamespacedName, bool) {
-	return func(key types.NamespacedName, exists bool) {
-		call(key, exists)
+func (w *Worker) mirrorChanged(
+	call func(types.NamespacedName, bool, *batchv1.Job),
+) func(types.NamespacedName, bool, *batchv1.Job) {
+	return func(key types.NamespacedName, exists bool, last *batchv1.Job) {
+		call(key, exists, last)
 		if w.isFull() != w.View().Full {
 			w.wake()
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -67,11 +68,11 @@ func newStandby(t *testing.T, edits ...func(*Options)) *world {
 
 // MirrorChanged, WorkerChanged and CapacityFreed make until look again, as do the requests to the
 // server.
-func (w *world) MirrorChanged(string, types.NamespacedName) { w.changed() }
-func (w *world) WorkerChanged(string)                       { w.changed() }
-func (w *world) CapacityFreed(string, placement.Change)     { w.changed() }
-func (w *world) WorkerRestored(string)                      { w.restored.Add(1) }
-func (w *world) PodsStuck(string, types.NamespacedName)     {}
+func (w *world) MirrorChanged(string, types.NamespacedName, *batchv1.Job) { w.changed() }
+func (w *world) WorkerChanged(string)                                     { w.changed() }
+func (w *world) CapacityFreed(string, placement.Change)                   { w.changed() }
+func (w *world) WorkerRestored(string)                                    { w.restored.Add(1) }
+func (w *world) PodsStuck(string, types.NamespacedName)                   {}
 
 func (w *world) changed() {
 	select {

@@ -110,8 +110,9 @@ var workerSituations = []struct {
 	// A mirror of an earlier Job of this name is deleted first.
 	{NameTaken, func(_ *Snapshot, w *Worker) bool { return w.Orphan != nil }, planNameTaken},
 	{MirrorMissing, func(_ *Snapshot, w *Worker) bool { return w.Mirror == nil }, planMissing},
-	// Someone deleted the mirror in the worker; the next one needs its name.
-	{MirrorDeleted, func(_ *Snapshot, w *Worker) bool { return w.Mirror.DeletionTimestamp != nil }, planDeleted},
+	// Someone deleted the mirror in the worker; the next one needs its name. If it had ended before,
+	// none follows.
+	{MirrorDeleted, func(s *Snapshot, w *Worker) bool { return w.Mirror.DeletionTimestamp != nil && !s.IsEndedBy(w.Mirror) }, planDeleted},
 	{Mirrored, func(*Snapshot, *Worker) bool { return true }, planMirrored},
 }
 

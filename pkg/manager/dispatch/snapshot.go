@@ -245,6 +245,16 @@ func (s *Snapshot) SetMirror(w *Worker, found *batchv1.Job) {
 	}
 }
 
+// IsEndedBy reports whether the hub Job takes its end from the last state of a mirror that is gone:
+// the worker removed it before the hub had seen that, as a TTL there does.
+func (s *Snapshot) IsEndedBy(last *batchv1.Job) bool {
+	if last == nil || s.Part != nil || mirror.Owns(s.Origin, s.Job.UID, last) != mirror.Ours {
+		return false
+	}
+	next, is := mirror.Reflect(s.Job, last, s.Now).(mirror.Next)
+	return is && mirror.Finished(&batchv1.Job{Status: next.Status})
+}
+
 // target is what Project and Drift need to know of a worker.
 func (s *Snapshot) target(w *Worker) mirror.Target {
 	target := mirror.Target{Origin: s.Origin, HubKeys: s.HubKeys, JobController: w.JobController, Minor: w.Minor, Recent: s.Recent}

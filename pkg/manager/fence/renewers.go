@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -141,7 +142,7 @@ func (all *Renewers) WorkerRestored(string) {}
 
 // MirrorChanged implements clusters.Listener: the Lease is deleted after the last mirror of a
 // worker that is being removed.
-func (all *Renewers) MirrorChanged(name string, _ types.NamespacedName) {
+func (all *Renewers) MirrorChanged(name string, _ types.NamespacedName, _ *batchv1.Job) {
 	if w, ok := all.registry.Get(name); ok && w.View().Removing && len(w.Mirrors()) == 0 {
 		all.wake(name)
 	}

@@ -283,3 +283,48 @@ func TestUnmarkedMirror(t *testing.T) {
 		w.fail("ends as:\n%s", w.state())
 	}
 }
+
+// A worker removes a mirror as soon as it has ended, as a TTL that its policy sets does: the event
+// of its deletion tells the end, and the Job isn't run again.
+func TestAnEndIsSeenInADeletion(t *testing.T) {
+	for name, propagation := range map[string]metav1.DeletionPropagation{"gone": background, "while its Pods are removed": foreground} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			runs(w)
+			a := w.worker("a")
+			a.completes(3)
+			a.work()
+			a.idle = propagation == foreground // its garbage collector takes its time
+			a.expires(propagation)
+			w.step(time.Second)
+			if job := w.hub.jobs[jobKey]; !mirror.Finished(job) || job.Status.Succeeded != 4 || a.api.created != 1 {
+				w.fail("%d mirrors, %+v", a.api.created, job.Status)
+			}
+		})
+	}
+}
+
+// Of a mirror that somebody deleted before its end, and of one whose last state the hub doesn't
+// take, nothing counts: the Job runs on.
+func TestALastStateThatIsNoEnd(t *testing.T) {
+	for name, change := range map[string]func(*batchv1.Job){
+		"it ran": func(*batchv1.Job) {},
+		"it lies": func(j *batchv1.Job) {
+			for _, kind := range []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed} {
+				j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: kind, Status: corev1.ConditionTrue})
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			runs(w)
+			a := w.worker("a")
+			a.api.change(jobKey, change)
+			a.expires(background)
+			w.step(time.Minute)
+			if job := w.hub.jobs[jobKey]; mirror.Finished(job) || a.api.created != 2 {
+				w.fail("%d mirrors, %+v", a.api.created, job.Status)
+			}
+		})
+	}
+}

@@ -88,7 +88,7 @@ func TestTwoJobsOfOneNameShareNoRecord(t *testing.T) {
 	w.hub.change(jobKey, func(j *batchv1.Job) { j.Finalizers = nil })
 	delete(w.worker("a").api.jobs, jobKey)
 	delete(w.worker("a").seen, jobKey)
-	w.triggers.MirrorChanged("a", jobKey)
+	w.triggers.MirrorChanged("a", jobKey, nil)
 	w.submits(aJob("train"))
 	next := w.hub.jobs[jobKey].DeepCopy()
 	w.seen[jobKey] = next // the cache has it, the handler has not

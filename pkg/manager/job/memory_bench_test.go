@@ -100,7 +100,7 @@ func (h *held) add(b *testing.B, number int, end bool) {
 		}
 	}
 	h.records.observe(job.DeepCopy(), noon)
-	h.records.observeMirror("worker", keyOf(m), m, noon)
+	h.records.observeMirror("worker", keyOf(m), m, nil, noon)
 }
 
 func statusAt(number int, end bool) batchv1.JobStatus {

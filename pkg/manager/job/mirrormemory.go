@@ -14,7 +14,13 @@ import (
 
 // updateMirror changes what is remembered of the mirror in a worker.
 func (r *record) updateMirror(worker string, change func(*mirrorMemory)) {
-	r.update(func(m *memory) {
+	r.store.mu.Lock()
+	defer r.store.mu.Unlock()
+	r.updateMirrorLocked(worker, change)
+}
+
+func (r *record) updateMirrorLocked(worker string, change func(*mirrorMemory)) {
+	r.updateLocked(func(m *memory) {
 		if m.mirrors == nil {
 			m.mirrors = map[string]*mirrorMemory{}
 		}

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/util/decoded"
+	"github.com/jobferry/jobferry/pkg/util/digest"
 )
 
 // observe takes over a hub Job from the watch. It reports whether nothing is new about the Job, as
@@ -53,6 +55,14 @@ func deletionOf(job *batchv1.Job, before metav1.DeletionPropagation, seen bool) 
 	}
 }
 
+// maxLast bounds what is remembered of a mirror that is gone, in bytes.
+const maxLast = 64 << 10
+
+// isAwaitedLocked reports whether a hub Job hasn't ended yet, and a mirror that is gone had.
+func (s *store) isAwaitedLocked(r *record, last *batchv1.Job) bool {
+	return r.id == jobID(digest.Of(mirror.HubUID(last))) && r.indexed.Value().phase != PhaseFinished && decoded.Size(last) <= maxLast
+}
+
 // deletionOf is the propagation policy with which a hub Job was deleted that is gone. Without a
 // finalizer, the first that is seen of a deletion is its end.
 func (s *store) deletionOf(job *batchv1.Job) metav1.DeletionPropagation {
@@ -95,7 +105,7 @@ func (r *record) wrote(job *batchv1.Job, now time.Time) (changed []string) {
 
 // observeMirror takes over a mirror from the watch of a worker; nil: it is gone. It reports whether
 // the mirror is just what this process wrote last.
-func (s *store) observeMirror(worker string, key types.NamespacedName, m *batchv1.Job, now time.Time) (echo bool) {
+func (s *store) observeMirror(worker string, key types.NamespacedName, m, last *batchv1.Job, now time.Time) (echo bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.openLocked(key)
@@ -105,6 +115,9 @@ func (s *store) observeMirror(worker string, key types.NamespacedName, m *batchv
 		} else if known.write.observe(m) {
 			return true
 		}
+	}
+	if last != nil && s.isAwaitedLocked(r, last) {
+		r.updateMirrorLocked(worker, func(known *mirrorMemory) { known.last = last })
 	}
 	if r.mirrorChanged.IsZero() && r.indexed.Value().phase != PhaseFinished {
 		r.updateLocked(func(m *memory) { m.mirrorChanged = now })

@@ -183,13 +183,13 @@ func TestObservedMirrors(t *testing.T) {
 	key, mirror := keyOf(state("m", "")), state("m", "10")
 	rec := s.open(key)
 	rec.updateMirror("a", func(m *mirrorMemory) { m.write = ownWrite{job: mirror, at: noon} })
-	if !s.observeMirror("a", key, mirror, noon) || !rec.read(noon).mirrorChanged.IsZero() {
+	if !s.observeMirror("a", key, mirror, nil, noon) || !rec.read(noon).mirrorChanged.IsZero() {
 		t.Error("what was written isn't taken for an echo")
 	}
-	if s.observeMirror("a", key, state("m", "11"), noon) || rec.read(noon).mirrorChanged != noon {
+	if s.observeMirror("a", key, state("m", "11"), nil, noon) || rec.read(noon).mirrorChanged != noon {
 		t.Error("a change isn't noted")
 	}
-	s.observeMirror("a", key, nil, noon.Add(time.Hour))
+	s.observeMirror("a", key, nil, nil, noon.Add(time.Hour))
 	if got := rec.read(noon).mirrorChanged; got != noon {
 		t.Errorf("waits since %s, want the first change", got)
 	}
@@ -249,7 +249,7 @@ func TestMirrorsAreFoundByWorker(t *testing.T) {
 		t.Errorf("in a: %v, in b: %v", a, b)
 	}
 	writes("two", "a", 0)
-	s.observeMirror("a", types.NamespacedName{Name: "three"}, nil, noon)
+	s.observeMirror("a", types.NamespacedName{Name: "three"}, nil, nil, noon)
 	s.forget(types.NamespacedName{Name: "four"}, unseen)
 	if bytes := s.largeAnswers("a", noon); bytes != largeAnswer+1 || len(s.large["a"]) != 1 || len(s.large["b"]) != 0 {
 		t.Errorf("%d bytes in %d large answers", bytes, len(s.large["a"]))

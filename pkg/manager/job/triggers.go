@@ -90,10 +90,10 @@ func (t *triggers) PlacementResult(key types.NamespacedName, uid types.UID) (kue
 }
 
 // MirrorChanged implements clusters.Listener.
-func (t *triggers) MirrorChanged(worker string, key types.NamespacedName) {
+func (t *triggers) MirrorChanged(worker string, key types.NamespacedName, last *batchv1.Job) {
 	if w, ok := t.workers.get(worker); ok {
 		m, _ := w.Mirror(key)
-		if t.store.observeMirror(worker, key, m, t.clock.Now()) {
+		if t.store.observeMirror(worker, key, m, last, t.clock.Now()) {
 			return
 		}
 	}

@@ -42,6 +42,8 @@ type apiServer struct {
 	created int // Jobs
 	// whole has the specs of the Jobs that were sent with fields that the types don't know.
 	whole map[types.NamespacedName]map[string]any
+	// gone has the last states of Jobs.
+	gone jobs
 	// unknown are fields of a spec that this release doesn't have, switchedOff those that it drops all
 	// the same.
 	unknown, switchedOff []string
@@ -52,7 +54,7 @@ type apiServer struct {
 func newAPIServer(name string, clock clock.PassiveClock) *apiServer {
 	// Deduced types are enough, and much faster to set up than the real ones.
 	others := fake.NewClientBuilder().WithTypeConverters(managedfields.NewDeducedTypeConverter()).Build()
-	return &apiServer{name: name, clock: clock, jobs: jobs{}, others: others, whole: map[types.NamespacedName]map[string]any{}}
+	return &apiServer{name: name, clock: clock, jobs: jobs{}, gone: jobs{}, others: others, whole: map[types.NamespacedName]map[string]any{}}
 }
 
 func (s *apiServer) job(key types.NamespacedName) (*batchv1.Job, error) {
@@ -83,6 +85,7 @@ func (s *apiServer) store(job *batchv1.Job) {
 	job.ResourceVersion = fmt.Sprint(s.version)
 	s.jobs[keyOf(job)] = job.DeepCopy()
 	if job.DeletionTimestamp != nil && len(job.Finalizers) == 0 {
+		s.gone[keyOf(job)] = s.jobs[keyOf(job)]
 		delete(s.jobs, keyOf(job))
 		delete(s.whole, keyOf(job))
 	}

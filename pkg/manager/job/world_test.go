@@ -21,6 +21,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/manager/carry/copier"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/intervals"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
 )
@@ -183,7 +184,11 @@ func (w *world) deliver() (changed bool) {
 		}
 		differences(v.mirrors(), v.seen, func(before, after *batchv1.Job) {
 			changed = true
-			w.triggers.MirrorChanged(v.Name(), keyOf(cmpOr(after, before)))
+			var last *batchv1.Job
+			if gone := v.api.gone[keyOf(cmpOr(after, before))]; after == nil && gone != nil && mirror.Finished(gone) {
+				last = gone
+			}
+			w.triggers.MirrorChanged(v.Name(), keyOf(cmpOr(after, before)), last)
 		})
 	}
 	return changed

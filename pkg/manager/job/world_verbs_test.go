@@ -140,6 +140,15 @@ func (v *fakeWorker) loses() {
 }
 
 // has creates a Job behind the manager's back.
+// expires has somebody in the worker delete the mirror, such as its TTL controller.
+func (v *fakeWorker) expires(propagation metav1.DeletionPropagation) {
+	v.world.Helper()
+	v.world.logf(v.Name(), "deletes the mirror")
+	if err := v.api.delete(jobKey, client.DeleteOptions{PropagationPolicy: &propagation}); err != nil {
+		v.world.Fatal(err)
+	}
+}
+
 func (v *fakeWorker) has(job *batchv1.Job) {
 	v.world.logf(v.Name(), "somebody creates a Job %s", job.Name)
 	if err := v.api.create(job); err != nil {

@@ -27,7 +27,8 @@ type Options struct {
 	// MaxMirrors is how many mirrors the worker may have.
 	MaxMirrors func() int
 
-	MirrorChanged func(key types.NamespacedName, exists bool)
+	// MirrorChanged is told of the last state of a mirror that had ended when it was deleted.
+	MirrorChanged func(key types.NamespacedName, exists bool, last *batchv1.Job)
 	CapacityFreed func(placement.Change)
 	PodsStuck     func(types.NamespacedName)
 	// NumbersChanged: there is another number of nodes, or they have more or less in use.

@@ -19,7 +19,8 @@ import (
 
 // mirrorCallbacks are called on events of a worker's mirrors. They must not block.
 type mirrorCallbacks struct {
-	changed func(key types.NamespacedName, exists bool)
+	// changed is told of the last state of a mirror that had ended when it was deleted.
+	changed func(key types.NamespacedName, exists bool, last *batchv1.Job)
 	// started: the Job controller has started one.
 	started func()
 }
@@ -59,7 +60,7 @@ func (m *mirrors) sink(handler cache.ResourceEventHandler) sink {
 
 func mirrorHandler(callbacks mirrorCallbacks) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) { callbacks.changed(keyOf(object), true) },
+		AddFunc: func(object any) { callbacks.changed(keyOf(object), true, nil) },
 		UpdateFunc: func(before, object any) {
 			if packed.Same(before, object) {
 				return
@@ -67,10 +68,22 @@ func mirrorHandler(callbacks mirrorCallbacks) cache.ResourceEventHandler {
 			if !hasStarted(before) && hasStarted(object) {
 				callbacks.started()
 			}
-			callbacks.changed(keyOf(object), true)
+			callbacks.changed(keyOf(object), true, nil)
 		},
-		DeleteFunc: func(object any) { callbacks.changed(keyOf(object), false) },
+		DeleteFunc: func(object any) { callbacks.changed(keyOf(object), false, lastOf(object)) },
 	}
+}
+
+// lastOf is the state of a mirror that the event of its deletion tells, if it had ended: the worker
+// may remove a mirror before the hub has looked at its end.
+func lastOf(object any) *batchv1.Job {
+	held, ok := object.(*packed.Job)
+	if !ok || !held.Facts().Finished {
+		return nil
+	}
+	job := held.Unpack()
+	job.DeletionTimestamp = nil
+	return job
 }
 
 func hasStarted(object any) bool {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -14,19 +15,29 @@ import (
 )
 
 func TestEventsOfMirrors(t *testing.T) {
-	mirror, err := packed.Pack(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "j"}})
-	if err != nil {
-		t.Fatal(err)
+	pack := func(conditions ...batchv1.JobCondition) any {
+		mirror, err := packed.Pack(&batchv1.Job{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "j"}, Status: batchv1.JobStatus{Conditions: conditions},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return mirror
 	}
+	mirror, ended := pack(), pack(batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue})
 	var told []string
-	handler := mirrorHandler(mirrorCallbacks{changed: func(key types.NamespacedName, exists bool) {
-		told = append(told, fmt.Sprint(key, exists))
+	handler := mirrorHandler(mirrorCallbacks{changed: func(key types.NamespacedName, exists bool, last *batchv1.Job) {
+		told = append(told, fmt.Sprint(key, " ", exists, " ", last != nil))
 	}})
 	handler.OnAdd(mirror, true)
 	handler.OnUpdate(mirror, mirror)
 	handler.OnDelete(mirror)
-	handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "team/j"})
-	if want := []string{"team/j true", "team/j true", "team/j false", "team/j false"}; !slices.Equal(told, want) {
+	handler.OnUpdate(mirror, ended)
+	handler.OnDelete(ended)
+	handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "team/j", Obj: ended}) // it may be an old one
+	if want := []string{
+		"team/j true false", "team/j true false", "team/j false false", "team/j true false", "team/j false true", "team/j false false",
+	}; !slices.Equal(told, want) {
 		t.Errorf("told %q, want %q", told, want)
 	}
 }
