@@ -2,11 +2,11 @@
 // the Job's status, which belongs to whom spec.managedBy names, so that the Job's metadata and spec
 // stay as its user wrote them:
 //
-//	type                 status  reason   message
-//	jobferry.dev/Placed  True    Placed   the worker: east
-//	                     True    Divided  the shards: east=0-499;west=500-999
-//	                     False   why      why the Job isn't placed
-//	jobferry.dev/State   True    Kept     a line for each other key: moved-from=west
+//	type                 status  reason     message
+//	jobferry.dev/Placed  True    Placed     the worker: east
+//	                     True    Divided    the shards: east=0-499;west=500-999
+//	                     False   NotPlaced  the Job isn't placed any more
+//	jobferry.dev/State   True    Kept       a line for each other key: moved-from=west
 //
 // A value that has a line break, or begins with a quote, is quoted as Go quotes it.
 package hubstate
@@ -32,9 +32,10 @@ const (
 
 // Reasons of the conditions.
 const (
-	ReasonPlaced  = "Placed"
-	ReasonDivided = "Divided"
-	reasonKept    = "Kept"
+	reasonPlaced    = "Placed"
+	reasonDivided   = "Divided"
+	reasonNotPlaced = "NotPlaced"
+	reasonKept      = "Kept"
 )
 
 // Key names a value that the manager keeps.
@@ -81,9 +82,9 @@ func Get(job *batchv1.Job, key Key) string { return get(job.Status.Conditions, k
 func get(conditions []batchv1.JobCondition, key Key) string {
 	switch key {
 	case Cluster:
-		return placement(conditions, ReasonPlaced)
+		return placement(conditions, reasonPlaced)
 	case Shards:
-		return placement(conditions, ReasonDivided)
+		return placement(conditions, reasonDivided)
 	}
 	c := find(conditions, State)
 	if c == nil {
@@ -107,7 +108,7 @@ func placement(conditions []batchv1.JobCondition, reason string) string {
 
 // Of returns our conditions of a Job, as if it were placed on one worker.
 func Of(job *batchv1.Job, worker string) []batchv1.JobCondition {
-	ours := []batchv1.JobCondition{{Type: Placed, Status: corev1.ConditionTrue, Reason: ReasonPlaced, Message: worker}}
+	ours := []batchv1.JobCondition{{Type: Placed, Status: corev1.ConditionTrue, Reason: reasonPlaced, Message: worker}}
 	if state := find(job.Status.Conditions, State); state != nil {
 		ours = append(ours, *state)
 	}
@@ -129,9 +130,6 @@ func find(conditions []batchv1.JobCondition, t batchv1.JobConditionType) *batchv
 // Changes are values that change. Those that become empty are removed.
 type Changes map[Key]string
 
-// Waits is why a Job isn't placed, in the condition Placed.
-type Waits struct{ Reason, Message string }
-
 // Set changes values in a Job that isn't written.
 func Set(job *batchv1.Job, changes Changes) {
 	job.Status.Conditions = changes.Conditions(job.Status.Conditions, time.Time{})
@@ -152,19 +150,17 @@ func (c Changes) Conditions(all []batchv1.JobCondition, at time.Time) []batchv1.
 		}
 	}
 	placed := batchv1.JobCondition{Type: Placed, Status: corev1.ConditionTrue}
-	if worker, shards := values(Cluster), values(Shards); worker != "" {
-		placed.Reason, placed.Message = ReasonPlaced, worker
-	} else if shards != "" {
-		placed.Reason, placed.Message = ReasonDivided, shards
-	} else if old := find(all, Placed); old != nil && old.Status != corev1.ConditionTrue {
-		placed = *old
-	} else if old == nil {
-		placed.Type = ""
-	} else {
-		placed.Status, placed.Reason = corev1.ConditionFalse, "NotPlaced"
+	switch worker, shards := values(Cluster), values(Shards); {
+	case worker != "":
+		placed.Reason, placed.Message = reasonPlaced, worker
+	case shards != "":
+		placed.Reason, placed.Message = reasonDivided, shards
+	case find(all, Placed) == nil:
+		placed.Type = "" // it never was
+	default:
+		placed.Status, placed.Reason = corev1.ConditionFalse, reasonNotPlaced
 	}
-	state := batchv1.JobCondition{Type: State, Status: corev1.ConditionTrue, Reason: reasonKept}
-	state.Message = stateText(values)
+	state := batchv1.JobCondition{Type: State, Status: corev1.ConditionTrue, Reason: reasonKept, Message: stateText(values)}
 	return arranged(all, at, placed, state)
 }
 
@@ -219,16 +215,6 @@ func arranged(all []batchv1.JobCondition, at time.Time, ours ...batchv1.JobCondi
 		return nil
 	}
 	return next
-}
-
-// Waiting returns all conditions of a Job that isn't placed, and says why.
-func Waiting(all []batchv1.JobCondition, why Waits, at time.Time) []batchv1.JobCondition {
-	placed := batchv1.JobCondition{Type: Placed, Status: corev1.ConditionFalse, Reason: why.Reason, Message: why.Message}
-	state := batchv1.JobCondition{}
-	if old := find(all, State); old != nil {
-		state = *old
-	}
-	return arranged(all, at, placed, state)
 }
 
 func quoted(value string) string {

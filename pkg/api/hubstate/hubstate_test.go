@@ -116,9 +116,9 @@ func TestNothingKept(t *testing.T) {
 // What somebody else writes there is no placement.
 func TestForeignConditions(t *testing.T) {
 	for name, c := range map[string]batchv1.JobCondition{
-		"not True":       {Type: Placed, Status: corev1.ConditionUnknown, Reason: ReasonPlaced, Message: "west"},
+		"not True":       {Type: Placed, Status: corev1.ConditionUnknown, Reason: reasonPlaced, Message: "west"},
 		"no reason":      {Type: Placed, Status: corev1.ConditionTrue, Message: "west"},
-		"another type":   {Type: "Placed", Status: corev1.ConditionTrue, Reason: ReasonPlaced, Message: "west"},
+		"another type":   {Type: "Placed", Status: corev1.ConditionTrue, Reason: reasonPlaced, Message: "west"},
 		"another's word": {Type: State, Status: corev1.ConditionTrue, Message: "cluster=west\nshards=a=1"},
 	} {
 		job := &batchv1.Job{Status: batchv1.JobStatus{Conditions: []batchv1.JobCondition{c}}}
