@@ -20,10 +20,10 @@ type Repeated struct {
 // RepeatedBy compares the stale mirror of a moved Job with what the hub knew of the Job's progress
 // when it moved the Job.
 //
-// That knowledge is kept with the hub Job (hubstate.MovedWith), because nothing else keeps it. The status of the
-// hub Job grows with the next mirror: by the time that a lost worker is back, an index that
-// completed in both workers looks like one that the hub knew of before. And a worker that is lost
-// can't be asked.
+// That knowledge is kept with the hub Job (hubstate.MovedWith), because nothing else keeps it. The
+// status of the hub Job grows with the next mirror: by the time that a lost worker is back, an
+// index that completed in both workers looks like one that the hub knew of before. And a worker
+// that is lost can't be asked.
 func RepeatedBy(hub, stale *batchv1.Job) Repeated {
 	with, moved := MovedWith(hub)
 	if !moved {

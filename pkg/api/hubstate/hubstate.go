@@ -46,24 +46,24 @@ const (
 	// Cluster is the placement: the name of the worker.
 	Cluster Key = "cluster"
 	// Shards is the placement of a Job that may run on several workers: its shards, such as
-	// "east=500-999;west=0-499", the indexes as in a Job's status. Of a Job without indexes a shard is
-	// a number of completions: "east=500;west=500".
+	// "east=500-999;west=0-499", the indexes as in a Job's status. Of a Job without indexes a shard
+	// is a number of completions: "east=500;west=500".
 	Shards Key = "shards"
-	// ShardsState is a JSON object with what else the hub keeps of the shards; see shards.Placement.
-	// A Job that is placed as shards has it, even if it has no shard.
+	// ShardsState is a JSON object with what else the hub keeps of the shards; see
+	// shards.Placement. A Job that is placed as shards has it, even if it has no shard.
 	ShardsState Key = "shards-state"
-	// PlacedFor is the cluster selector that the Job was placed by. A change of the selector moves the
-	// Job; a change of the worker's labels doesn't.
+	// PlacedFor is the cluster selector that the Job was placed by. A change of the selector moves
+	// the Job; a change of the worker's labels doesn't.
 	PlacedFor Key = "placed-for"
 	// MovedFrom is the worker that the Job was placed on before. The Job starts nowhere else until
 	// that worker has no mirror of it any more.
 	MovedFrom Key = "moved-from"
-	// MovedAt is the time (RFC 3339) of the last move, and MovedWith the progress that the hub knew of
-	// then.
+	// MovedAt is the time (RFC 3339) of the last move, and MovedWith the progress that the hub knew
+	// of then.
 	MovedAt   Key = "moved-at"
 	MovedWith Key = "moved-with"
-	// FreshStart: mirrors that are created next start from zero. It's the MovedAt of the move that set
-	// it.
+	// FreshStart: mirrors that are created next start from zero. It's the MovedAt of the move that
+	// set it.
 	FreshStart Key = "fresh-start"
 	// DeadlineSpent has the seconds of activeDeadlineSeconds that the Job had used until its last
 	// move.
@@ -183,36 +183,40 @@ func stateText(values func(Key) string) string {
 }
 
 // arranged returns the conditions with ours in their place. One of ours that has nothing to say is
-// left out, and one that doesn't change keeps its times.
+// left out.
 func arranged(all []batchv1.JobCondition, at time.Time, ours ...batchv1.JobCondition) []batchv1.JobCondition {
-	next := make([]batchv1.JobCondition, 0, len(all)+len(ours))
-	for i := range all {
-		if !IsOurs(all[i].Type) {
-			next = append(next, all[i])
-		}
-	}
+	next := slices.DeleteFunc(slices.Clone(all), func(c batchv1.JobCondition) bool { return IsOurs(c.Type) })
 	i := len(next)
-	if i > 0 && next[i-1].Status == corev1.ConditionTrue && (next[i-1].Type == batchv1.JobComplete || next[i-1].Type == batchv1.JobFailed) {
+	if i > 0 && isFinal(next[i-1]) {
 		i--
 	}
 	for _, condition := range ours {
 		if condition.Type == "" || condition.Type == State && condition.Message == "" {
 			continue
 		}
-		old := find(all, condition.Type)
-		switch {
-		case old != nil && old.Status == condition.Status && old.Reason == condition.Reason && old.Message == condition.Message:
-			condition = *old
-		case old != nil && condition.Type == State:
-			condition.LastTransitionTime = old.LastTransitionTime
-		default:
-			condition.LastTransitionTime = metav1.NewTime(at)
-		}
-		next = slices.Insert(next, i, condition)
+		next = slices.Insert(next, i, timed(find(all, condition.Type), condition, at))
 		i++
 	}
 	if len(next) == 0 {
 		return nil
+	}
+	return next
+}
+
+func isFinal(c batchv1.JobCondition) bool {
+	return c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed)
+}
+
+// timed gives a condition its transition time: it changes if the condition does, but for State,
+// which is always True.
+func timed(old *batchv1.JobCondition, next batchv1.JobCondition, at time.Time) batchv1.JobCondition {
+	switch {
+	case old != nil && old.Status == next.Status && old.Reason == next.Reason && old.Message == next.Message:
+		return *old
+	case old != nil && next.Type == State:
+		next.LastTransitionTime = old.LastTransitionTime
+	default:
+		next.LastTransitionTime = metav1.NewTime(at)
 	}
 	return next
 }

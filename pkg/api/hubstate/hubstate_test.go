@@ -90,7 +90,9 @@ func TestOursStandBehindKubernetes(t *testing.T) {
 
 // The transition time of Placed is since when a Job is where it is.
 func TestTransitionTimes(t *testing.T) {
-	at := func(conditions []batchv1.JobCondition) time.Time { return find(conditions, Placed).LastTransitionTime.Time }
+	at := func(conditions []batchv1.JobCondition) time.Time {
+		return find(conditions, Placed).LastTransitionTime.Time
+	}
 	all := Changes{Cluster: "west"}.Conditions(nil, noon)
 	if all = (Changes{Usage: "[]"}).Conditions(all, later); at(all) != noon {
 		t.Errorf("the account changed it to %s", at(all))

@@ -114,8 +114,8 @@ func TestMirrorIsDeletedAsItsJob(t *testing.T) {
 	}
 }
 
-// A finished Job waits for no worker. When the hub says that it's gone, its mirror is deleted in the
-// same way, and nobody is asked whether it is.
+// A finished Job waits for no worker. When the hub says that it's gone, its mirror is deleted in
+// the same way, and nobody is asked whether it is.
 func TestMirrorOfAFinishedJobIsDeletedAsItsJob(t *testing.T) {
 	for policy, want := range map[metav1.DeletionPropagation]string{
 		foreground: "a: delete", background: "a: delete Background", orphaning: "a: delete Orphan",

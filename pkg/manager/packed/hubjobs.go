@@ -136,7 +136,8 @@ var jobType = reflect.TypeFor[batchv1.Job]()
 const SmallWeight = 256 << 10
 
 // Most of what a Job takes while it's read as JSON, beside what is made of it: the text has six
-// bytes for a `<` of the protobuf, and it's there in pieces, as a whole, and as the text of a field.
+// bytes for a `<` of the protobuf, and it's there in pieces, as a whole, and as the text of a
+// field.
 const (
 	weightOfProtobuf = 24
 	// neverHeavy is the size in protobuf up to which any Job weighs SmallWeight at most.

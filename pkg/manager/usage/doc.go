@@ -19,8 +19,8 @@
 //
 // # The record
 //
-// The account is in a condition of the hub Job (package hubstate), which the manager writes together
-// with a status or a placement. So it survives the manager, the mirror, and the worker.
+// The account is in a condition of the hub Job (package hubstate), which the manager writes
+// together with a status or a placement. So it survives the manager, the mirror, and the worker.
 //
 // Pods vanish, and a manager that has just started sees only the Pods that are still there. It
 // works out which time these Pods had at the moment of the account, and takes that from the
