@@ -18,9 +18,9 @@ import (
 
 const (
 	// previous is the release that upgrades are tested from: the tag of the last one. Until there is
-	// a first one, it's a state of the main branch whose mirrors lack selectors of their own, and
-	// whose libraries are today's: compiled once for both.
-	previous = "941c5a294d8ab482d597db7805294c7e64a8a009"
+	// a first one, it's the state of the main branch that first kept what it knows of a hub Job in
+	// its status. Its libraries are today's: compiled once for both.
+	previous = "3f1f4af8feb64244007768e8be8091c01de2cf76"
 	// previousEnv names another tag or commit.
 	previousEnv = "JOBFERRY_PREVIOUS"
 )
