@@ -82,6 +82,7 @@ func TestAnExportIsWrittenBack(t *testing.T) {
 				t.Errorf("as it was %s, %v: %v", name, how, err)
 			}
 			is := f.HubJobUntil("job", rigtest.Running(1))
+			f.HubJobUntil("job", func(j *batchv1.Job) bool { return slices.Contains(j.Finalizers, v1alpha1.FinalizerMirror) })
 			if ferrytest.ClusterOf(is) != "w1" {
 				t.Errorf("as it was %s, %v: the Job is on %q", name, how, ferrytest.ClusterOf(is))
 			}

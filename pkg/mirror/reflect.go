@@ -108,7 +108,7 @@ func Check(hub, mirror *batchv1.Job, now time.Time) (broken Violation, is bool) 
 // notYet returns why the mirror can't be reflected at all, or "".
 func notYet(hub, mirror *batchv1.Job) Why {
 	switch {
-	case mirror.DeletionTimestamp != nil && !endedBefore(mirror):
+	case mirror.DeletionTimestamp != nil && !EndedByItself(mirror):
 		return WhyDeleting
 	case blank(&mirror.Status):
 		return WhyNotStarted
@@ -119,9 +119,9 @@ func notYet(hub, mirror *batchv1.Job) Why {
 	}
 }
 
-// endedBefore reports whether a mirror that's being deleted had ended by itself. Both times are
-// from the worker's clock.
-func endedBefore(mirror *batchv1.Job) bool {
+// EndedByItself reports whether a mirror that's being deleted had ended before: the Pods that its
+// deletion ends aren't the Job's result. Both times are from the worker's clock.
+func EndedByItself(mirror *batchv1.Job) bool {
 	if c := findCondition(&mirror.Status, batchv1.JobFailed); c != nil && isTrue(&mirror.Status, batchv1.JobFailed) {
 		return !c.LastTransitionTime.After(mirror.DeletionTimestamp.Time)
 	}

@@ -208,8 +208,11 @@ func (r *Registry) remove(name string) {
 func (r *Registry) callbacks(name string) feed.Options {
 	return feed.Options{
 		MirrorChanged: func(key types.NamespacedName, exists bool, last *batchv1.Job) {
+			if last != nil { // known before the worker is no holder any more
+				r.tell(func(l Listener) { l.MirrorChanged(name, key, last) })
+			}
 			r.recordMirror(name, key, exists)
-			r.tell(func(l Listener) { l.MirrorChanged(name, key, last) })
+			r.tell(func(l Listener) { l.MirrorChanged(name, key, nil) })
 			r.mirrorsChanged(name)
 		},
 		CapacityFreed:  func(c placement.Change) { r.tell(func(l Listener) { l.CapacityFreed(name, c) }) },

@@ -36,7 +36,7 @@ func (s *Snapshot) orphaned(w *Worker) DeleteMirror {
 	switch {
 	case of != s.Gone.UID:
 		d.VerifyGone = of
-	case mirror.Finished(w.Orphan):
+	case mirror.Finished(w.Orphan) || s.Gone.Deletion == metav1.DeletePropagationOrphan:
 		d.Propagation = s.Gone.Deletion
 	}
 	return d

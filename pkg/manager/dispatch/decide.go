@@ -122,6 +122,9 @@ var workerSituations = []struct {
 func Decide(s *Snapshot) Plan {
 	plan := decide(s)
 	plan.cleanUp(s)
+	if s.lacksFinalizer() && !slices.ContainsFunc(plan.Actions, isStatusWrite) {
+		plan.Actions, plan.Again = append([]Action{s.statusWrite(&s.Job.Status, nil)}, plan.Actions...), true
+	}
 	if waitsForOthers(plan.Situation) && plan.After == 0 && !plan.AwaitsCapacity {
 		plan.After = s.Timing.Recheck // a worker that is removed sends no event of its mirror
 	}
@@ -298,6 +301,18 @@ func planNameTaken(s *Snapshot, w *Worker) Plan {
 
 func (s *Snapshot) hasFinalizer() bool {
 	return slices.Contains(s.Job.Finalizers, v1alpha1.FinalizerMirror)
+}
+
+// lacksFinalizer reports whether somebody has taken our finalizer off a Job that runs, such as by
+// writing back an export that is older.
+func (s *Snapshot) lacksFinalizer() bool {
+	return !isAbsent(s) && s.isPlaced() && !s.isHeldBack() && !s.hasFinalizer() &&
+		!mirror.Finished(s.Job) && s.Job.DeletionTimestamp == nil
+}
+
+func isStatusWrite(a Action) bool {
+	_, is := a.(WriteStatus)
+	return is
 }
 
 // otherFinalizers are those of the hub Job that aren't ours.

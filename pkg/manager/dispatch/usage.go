@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/placement"
@@ -66,8 +67,11 @@ func (s *Snapshot) statusWrite(next *batchv1.JobStatus, changes hubstate.Changes
 	}
 	status, finalizers := *next, s.Job.Finalizers
 	status.Conditions = changes.Conditions(next.Conditions, s.Now)
-	if mirror.Finished(&batchv1.Job{Status: status}) {
+	switch {
+	case mirror.Finished(&batchv1.Job{Status: status}):
 		finalizers = s.otherFinalizers() // nothing is done any more that the Job would wait for
+	case s.lacksFinalizer():
+		finalizers = append(s.otherFinalizers(), v1alpha1.FinalizerMirror)
 	}
 	a.Patch = mirror.StatusPatch(s.Job, &status, finalizers)
 	return a

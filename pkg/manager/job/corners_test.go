@@ -309,6 +309,15 @@ func TestAnEndIsSeenInADeletion(t *testing.T) {
 func TestALastStateThatIsNoEnd(t *testing.T) {
 	for name, change := range map[string]func(*batchv1.Job){
 		"it ran": func(*batchv1.Job) {},
+		"its deletion failed it": func(j *batchv1.Job) {
+			j.DeletionTimestamp, j.Finalizers = ptr.To(metav1.NewTime(noon.Add(time.Second))), []string{metav1.FinalizerDeleteDependents}
+			j.Status.Failed, j.Status.Active = 7, 0
+			for _, kind := range []batchv1.JobConditionType{batchv1.JobFailureTarget, batchv1.JobFailed} {
+				j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{
+					Type: kind, Status: corev1.ConditionTrue, Reason: batchv1.JobReasonBackoffLimitExceeded, LastTransitionTime: metav1.NewTime(noon.Add(2 * time.Second)),
+				})
+			}
+		},
 		"it lies": func(j *batchv1.Job) {
 			for _, kind := range []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed} {
 				j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: kind, Status: corev1.ConditionTrue})

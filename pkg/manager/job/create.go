@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -30,6 +31,9 @@ func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a disp
 	if m := t.known.mirrors[w.Name()]; m.takenBack != "" {
 		return result{}, r.leave(ctx, t, w, m.created, m.takenBack)
 	}
+	if slices.Contains(t.known.holders, w.Name()) {
+		return result{}, errStale // the event of the last one's deletion may tell that it had ended
+	}
 	began := r.clock.Now()
 	whole, err := r.wholeWanted(ctx, t, w.Name())
 	if err != nil {
@@ -44,7 +48,9 @@ func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a disp
 		return result{}, err
 	}
 	now, uid := r.clock.Now(), created.UID
-	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.created, m.creations = uid, m.creations.next(t.Snapshot, now) })
+	t.record.updateMirror(w.Name(), func(m *mirrorMemory) {
+		m.last, m.created, m.creations = nil, uid, m.creations.next(t.Snapshot, now)
+	})
 	if marks := missingMarks(a.Mirror, created); len(marks) > 0 {
 		return result{}, r.takeBack(ctx, t, w, created, removes(marks))
 	}

@@ -190,7 +190,7 @@ func (g *gatherer) assigned(s *dispatch.Snapshot, name string, k known) *dispatc
 		return &dispatch.Worker{Name: name, Fits: true}
 	}
 	w, m, view := g.worker(v, s, k), k.mirrors[name], v.View()
-	if w.Synced && w.Mirror == nil && w.Orphan == nil && s.IsEndedBy(m.last) {
+	if w.Synced && w.Mirror == nil && w.Orphan == nil && s.IsEndedBy(m.last) && m.rejected != states(s.Job, m.last) {
 		w.Mirror = m.last
 	}
 	w.Unwanted = unwantedAt(s.Job, view, name)

@@ -13,6 +13,13 @@ import (
 )
 
 // updateMirror changes what is remembered of the mirror in a worker.
+// forgetLasts drops the last states of mirrors that are gone.
+func (m *memory) forgetLasts() {
+	for _, known := range m.mirrors {
+		known.last = nil
+	}
+}
+
 func (r *record) updateMirror(worker string, change func(*mirrorMemory)) {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()

@@ -58,9 +58,12 @@ func deletionOf(job *batchv1.Job, before metav1.DeletionPropagation, seen bool) 
 // maxLast bounds what is remembered of a mirror that is gone, in bytes.
 const maxLast = 64 << 10
 
-// isAwaitedLocked reports whether a hub Job hasn't ended yet, and a mirror that is gone had.
-func (s *store) isAwaitedLocked(r *record, last *batchv1.Job) bool {
-	return r.id == jobID(digest.Of(mirror.HubUID(last))) && r.indexed.Value().phase != PhaseFinished && decoded.Size(last) <= maxLast
+// isAwaitedLocked reports whether a hub Job that is placed on a worker hasn't ended yet, and its
+// mirror that is gone had.
+func (s *store) isAwaitedLocked(r *record, worker string, last *batchv1.Job) bool {
+	is := r.indexed.Value()
+	return r.id == jobID(digest.Of(mirror.HubUID(last))) && is.phase != PhaseFinished &&
+		slices.Contains(is.workers(), worker) && decoded.Size(last) <= maxLast
 }
 
 // deletionOf is the propagation policy with which a hub Job was deleted that is gone. Without a
@@ -116,7 +119,7 @@ func (s *store) observeMirror(worker string, key types.NamespacedName, m, last *
 			return true
 		}
 	}
-	if last != nil && s.isAwaitedLocked(r, last) {
+	if last != nil && s.isAwaitedLocked(r, worker, last) {
 		r.updateMirrorLocked(worker, func(known *mirrorMemory) { known.last = last })
 	}
 	if r.mirrorChanged.IsZero() && r.indexed.Value().phase != PhaseFinished {

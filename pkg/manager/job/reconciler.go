@@ -132,8 +132,11 @@ func (r *Reconciler) step(ctx context.Context, key types.NamespacedName) (next c
 
 // look gathers what is known of a Job now.
 func (r *Reconciler) look(ctx context.Context, key types.NamespacedName) *turn {
-	now, rec := r.clock.Now(), r.store.open(key)
+	now, rec, holders := r.clock.Now(), r.store.open(key), r.workers.holders(key)
 	k := rec.read(now)
+	for _, w := range holders {
+		k.holders = append(k.holders, w.Name())
+	}
 	for _, worker := range rec.placedOn() {
 		r.line.Fill(ctx, worker)
 	}
@@ -172,6 +175,9 @@ func (r *Reconciler) finish(t *turn, plan dispatch.Plan, result result) ctrl.Res
 		}
 		if t.known.isShown && m.hub == t.known.hub {
 			m.hub = ownWrite{} // the event came before the answer: no other will drop it
+		}
+		if t.Job == nil || mirror.Finished(t.Job) {
+			m.forgetLasts()
 		}
 		if t.hasEnded() {
 			t.record.forgetMirrorsLocked()

@@ -170,6 +170,9 @@ type known struct {
 	passedOver map[string]string
 	// seen are the Job's mirrors as they were first read, by worker.
 	seen map[string]*batchv1.Job
+	// holders are the workers that had a mirror by the events of their watches, before all else was
+	// read.
+	holders []string
 	// isShown: the cache shows what was last written to the hub Job.
 	isShown bool
 }

@@ -121,7 +121,7 @@ var workerSituations = []situation{
 	}, []string{"hub: patch cluster=b moved-at=12:00:00 moved-from=a moved-with=...", "event: Moved"}},
 	{dispatch.SuspendedAtWorker, func(w *world) {
 		w.submits(aJob("train", suspended(true), kept(hubstate.Cluster, "a")))
-	}, []string{"hub: status conditions=[Suspended] ready=0 terminating=0", "event: Suspended"}},
+	}, []string{"hub: status finalizers=[jobferry.dev/mirror] conditions=[Suspended] ready=0 terminating=0", "event: Suspended"}},
 	{dispatch.StatusUnreflected, func(w *world) {
 		runs(w)
 		w.worker("a").completes(1)
@@ -160,7 +160,10 @@ var workerSituations = []situation{
 		w.edits("removes the finalizer", func(job *batchv1.Job) { job.Finalizers = nil })
 		w.deletes(metav1.DeletePropagationBackground)
 		w.submits(aJob("train", kept(hubstate.Cluster, "a")))
-	}, []string{"a: delete", "a: create", "event: Mirrored", "hub: status active=2 ready=2 startTime=12:00:02 terminating=0"}},
+	}, []string{
+		"a: delete", "hub: patch finalizers=[jobferry.dev/mirror]", "a: create", "event: Mirrored",
+		"hub: status active=2 ready=2 startTime=12:00:02 terminating=0",
+	}},
 	{dispatch.MirrorMissing, func(w *world) {
 		runs(w)
 		w.worker("a").loses()

@@ -180,7 +180,7 @@ func (t *triggers) jobGone(job *batchv1.Job, isSeen bool) {
 	key := keyOf(job)
 	deletion := t.store.deletionOf(job)
 	t.forget(key, idOf(job))
-	if isSeen {
+	if isSeen && t.startup.elected() { // a standby looks at no Job
 		t.store.open(key).update(func(m *memory) { m.gone = dispatch.Gone{UID: job.UID, Deletion: deletion} })
 	}
 	t.enqueueSeen(key)

@@ -185,8 +185,9 @@ func (w *world) deliver() (changed bool) {
 		differences(v.mirrors(), v.seen, func(before, after *batchv1.Job) {
 			changed = true
 			var last *batchv1.Job
-			if gone := v.api.gone[keyOf(cmpOr(after, before))]; after == nil && gone != nil && mirror.Finished(gone) {
-				last = gone
+			if gone := v.api.gone[keyOf(cmpOr(after, before))]; after == nil && gone != nil && mirror.Finished(gone) && mirror.EndedByItself(gone) {
+				last = gone.DeepCopy()
+				last.DeletionTimestamp = nil
 			}
 			w.triggers.MirrorChanged(v.Name(), keyOf(cmpOr(after, before)), last)
 		})

@@ -180,7 +180,7 @@ func (w *world) registered() []*fakeWorker {
 }
 
 func (r *fakeRegistry) holders(key types.NamespacedName) []worker {
-	return slices.DeleteFunc(r.list(), func(w worker) bool { _, ok := w.Mirror(key); return !ok })
+	return slices.DeleteFunc(r.list(), func(w worker) bool { m, ok := w.Mirror(key); return !ok || mirror.HubUID(m) == "" })
 }
 
 // PlacementsChanged implements workers.

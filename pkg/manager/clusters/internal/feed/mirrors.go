@@ -74,14 +74,20 @@ func mirrorHandler(callbacks mirrorCallbacks) cache.ResourceEventHandler {
 	}
 }
 
-// lastOf is the state of a mirror that the event of its deletion tells, if it had ended: the worker
-// may remove a mirror before the hub has looked at its end.
+// lastOf is the state of a mirror that the event of its deletion tells, if it had ended by itself:
+// the worker may remove a mirror before the hub has looked at its end.
 func lastOf(object any) *batchv1.Job {
+	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = tombstone.Obj // an end stays one
+	}
 	held, ok := object.(*packed.Job)
 	if !ok || !held.Facts().Finished {
 		return nil
 	}
 	job := held.Unpack()
+	if job.DeletionTimestamp != nil && !mirror.EndedByItself(job) {
+		return nil
+	}
 	job.DeletionTimestamp = nil
 	return job
 }

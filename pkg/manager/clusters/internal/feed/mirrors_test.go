@@ -34,9 +34,9 @@ func TestEventsOfMirrors(t *testing.T) {
 	handler.OnDelete(mirror)
 	handler.OnUpdate(mirror, ended)
 	handler.OnDelete(ended)
-	handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "team/j", Obj: ended}) // it may be an old one
+	handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "team/j", Obj: ended})
 	if want := []string{
-		"team/j true false", "team/j true false", "team/j false false", "team/j true false", "team/j false true", "team/j false false",
+		"team/j true false", "team/j true false", "team/j false false", "team/j true false", "team/j false true", "team/j false true",
 	}; !slices.Equal(told, want) {
 		t.Errorf("told %q, want %q", told, want)
 	}
