@@ -21,6 +21,9 @@ const (
 	// maxAnswerValues bounds the objects and arrays of an answer: "{}" is two bytes, but a Pod or
 	// container in memory, which is hundreds of times as much. A Pod has 200 or so.
 	maxAnswerValues = 10_000
+	// maxAnswerFields bounds the fields and elements: a label of 8 bytes is ten times as much in
+	// memory. 50 Pods have 10,000 or so.
+	maxAnswerFields = 50_000
 )
 
 // errTooLarge is returned for an answer that is over a bound. The rest isn't read.
@@ -97,23 +100,29 @@ func (b *checkedBody) Close() error { return b.from.Close() }
 // boundedBody is the body of an answer up to its bounds.
 type boundedBody struct {
 	io.ReadCloser
-	bytes, values int // that may follow
-	outside       clusters.Structure
+	bytes, values, fields int // that may follow
+	outside               clusters.Structure
 }
 
 func newBoundedBody(body io.ReadCloser, bytes int) *boundedBody {
-	return &boundedBody{ReadCloser: body, bytes: bytes, values: maxAnswerValues}
+	return &boundedBody{ReadCloser: body, bytes: bytes, values: maxAnswerValues, fields: maxAnswerFields}
 }
 
 func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.bytes -= n
 	for _, c := range p[:n] {
-		if b.outside.Has(c) && (c == '{' || c == '[') {
+		if !b.outside.Has(c) {
+			continue
+		}
+		switch c {
+		case '{', '[':
 			b.values--
+		case ',':
+			b.fields--
 		}
 	}
-	if b.bytes < 0 || b.values < 0 {
+	if b.bytes < 0 || b.values < 0 || b.fields < 0 {
 		return 0, errTooLarge
 	}
 	return n, err

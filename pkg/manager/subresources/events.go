@@ -96,7 +96,11 @@ func (at *location) listEvents(ctx context.Context, narrow fields.Set, ours func
 	var found []corev1.Event
 	options := metav1.ListOptions{FieldSelector: narrow.AsSelector().String(), Limit: eventsPerChunk}
 	for range maxEventChunks {
-		chunk, err := at.eventChunk(ctx, options)
+		next, err := at.eventChunk(ctx, options, func(e *corev1.Event) {
+			if ours(e) && e.Size() <= maxEventBytes && at.isWellFormed(e) {
+				found = append(found, *e)
+			}
+		})
 		if errors.Is(err, errTooLarge) && options.Limit > 1 {
 			options.Limit = max(options.Limit/chunkShrinks, 1)
 			continue
@@ -104,31 +108,34 @@ func (at *location) listEvents(ctx context.Context, narrow fields.Set, ours func
 		if err != nil {
 			return nil, fromWorker(at.worker, "listing events", err)
 		}
-		for i := range chunk.Items {
-			chunk.Items[i].ManagedFields = nil
-			if ours(&chunk.Items[i]) && chunk.Items[i].Size() <= maxEventBytes && at.isWellFormed(&chunk.Items[i]) {
-				found = append(found, chunk.Items[i])
-			}
-		}
 		if len(found) > 2*maxEvents {
 			found = newest(found, maxEvents)
 		}
-		if chunk.Continue == "" {
+		if next == "" {
 			break
 		}
-		options.Continue = chunk.Continue
+		options.Continue = next
 	}
 	return found, nil
 }
 
-func (at *location) eventChunk(ctx context.Context, options metav1.ListOptions) (*corev1.EventList, error) {
-	chunk, err := read(ctx, at.link, at.timeout, func(ctx context.Context) (*corev1.EventList, error) {
+// eventChunk calls do with the events of one chunk, and returns where the next one begins.
+func (at *location) eventChunk(ctx context.Context, options metav1.ListOptions, do func(*corev1.Event)) (next string, err error) {
+	chunk, done, err := read(ctx, at.link, at.job.Namespace, at.timeout, func(ctx context.Context) (*corev1.EventList, error) {
 		return at.core.Events(at.job.Namespace).List(ctx, options)
 	})
-	if err == nil && len(chunk.Items) > int(options.Limit) {
-		return nil, errTooLarge
+	defer done()
+	if err != nil {
+		return "", err
 	}
-	return chunk, err
+	if isTooLong(len(chunk.Items), chunk, options) {
+		return "", errTooLarge
+	}
+	for i := range chunk.Items {
+		chunk.Items[i].ManagedFields = nil
+		do(&chunk.Items[i])
+	}
+	return chunk.Continue, nil
 }
 
 // newest sorts events by time, and keeps the last ones.

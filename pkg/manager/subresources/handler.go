@@ -185,6 +185,13 @@ func (w *responseWriter) Write(content []byte) (int, error) {
 	return w.ResponseWriter.Write(content)
 }
 
+// within gives the client a time to take what is written until end is called.
+func (w *responseWriter) within(d time.Duration) (end func()) {
+	connection := http.NewResponseController(w.ResponseWriter)
+	_ = connection.SetWriteDeadline(time.Now().Add(d)) // what can't have a deadline isn't a connection
+	return func() { _ = connection.SetWriteDeadline(time.Time{}) }
+}
+
 // Hijack records that the connection switches protocols: nothing else can be responded then.
 func (w *responseWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	w.code = http.StatusSwitchingProtocols
