@@ -2,11 +2,13 @@ package subresources
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -71,8 +73,22 @@ func boundObject(resp *http.Response) (*http.Response, error) {
 		_ = resp.Body.Close() // nothing of it is used
 		return nil, fmt.Errorf("it answers in %q, which wasn't asked for", shorten(mediaType))
 	}
-	resp.Body = &checkedBody{from: newBoundedBody(resp.Body, maxAnswerBytes)}
+	body := newBoundedBody(resp.Body, maxAnswerBytes)
+	if resp.Request != nil {
+		body.read, _ = resp.Request.Context().Value(readKey{}).(*atomic.Int64)
+	}
+	resp.Body = &checkedBody{from: body}
 	return resp, nil
+}
+
+// readKey is the key of the number that countingBytes returns, in a context.
+type readKey struct{}
+
+// countingBytes returns a context for requests, and how many bytes of their answers were read to be
+// decoded.
+func countingBytes(ctx context.Context) (context.Context, *atomic.Int64) {
+	read := &atomic.Int64{}
+	return context.WithValue(ctx, readKey{}, read), read
 }
 
 // checkedBody is the body of an answer that is read in whole before it's decoded.
@@ -102,6 +118,7 @@ type boundedBody struct {
 	io.ReadCloser
 	bytes, values, fields int // that may follow
 	outside               clusters.Structure
+	read                  *atomic.Int64 // counts the bytes; nil: nobody does
 }
 
 func newBoundedBody(body io.ReadCloser, bytes int) *boundedBody {
@@ -111,6 +128,9 @@ func newBoundedBody(body io.ReadCloser, bytes int) *boundedBody {
 func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.bytes -= n
+	if b.read != nil {
+		b.read.Add(int64(n))
+	}
 	for _, c := range p[:n] {
 		if !b.outside.Has(c) {
 			continue

@@ -102,6 +102,8 @@ func (p *placed) mirror(ctx context.Context, worker string, do func(*link, *batc
 	if err != nil {
 		return fromWorker(worker, "reading the Job", err)
 	}
+	// maxUIDBytes bounds the mirror's UID, which API servers make of 36.
+	const maxUIDBytes = 64
 	if mirror.Owns(p.origin, p.job.UID, found) != mirror.Ours || len(found.UID) > maxUIDBytes {
 		return noMirror(p.job, worker)
 	}

@@ -35,7 +35,9 @@ type handler struct {
 	streams  *limiter
 	watches  *limiter
 	requests *limiter
-	pace     *pace
+	// eventLists are those of requests that have events in memory.
+	eventLists *limiter
+	pace       *pace
 	// stopping is cancelled to end all streams.
 	stopping context.Context
 }
@@ -43,10 +45,11 @@ type handler struct {
 func newHandler(s *server, b backends) http.Handler {
 	h := &handler{
 		backends: b, options: s.options, logger: s.log, metrics: s.metrics, stopping: s.stopping,
-		streams:  newLimiter("streams", s.options.StreamsPerUser, s.options.Streams),
-		watches:  newLimiter("watches", s.options.WatchesPerUser, s.options.Watches),
-		requests: newLimiter("requests", s.options.RequestsPerUser, s.options.Requests),
-		pace:     newPace(clock.RealClock{}, s.options.RequestTimeout),
+		streams:    newLimiter("streams", s.options.StreamsPerUser, s.options.Streams),
+		watches:    newLimiter("watches", s.options.WatchesPerUser, s.options.Watches),
+		requests:   newLimiter("requests", s.options.RequestsPerUser, s.options.Requests),
+		eventLists: newLimiter("lists of events", 0, maxEventLists),
+		pace:       newPace(clock.RealClock{}, s.options.RequestTimeout),
 	}
 	mux := http.NewServeMux()
 	for _, path := range []string{"/healthz", "/livez", "/readyz"} {
