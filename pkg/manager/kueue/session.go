@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	batchv1 "k8s.io/api/batch/v1"
+	expiring "k8s.io/apimachinery/pkg/util/cache"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -74,7 +75,7 @@ func newSession(ctx context.Context, q *Queues, mgr ctrl.Manager, namespace stri
 
 // setup makes the controllers.
 func (s *session) setup(mgr ctrl.Manager) error {
-	s.workloads = &workloadReconciler{session: s}
+	s.workloads = &workloadReconciler{session: s, written: expiring.NewExpiring()}
 	checks, clusters := &checkReconciler{s}, &clusterReconciler{s}
 	for _, c := range []struct {
 		name        string
