@@ -20,6 +20,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/flapping"
 	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
@@ -32,7 +33,8 @@ type workloadReconciler struct {
 	*session
 	queue atomic.Pointer[queue]
 	// written has when a state of a check was written, for messagePace.
-	written *expiring.Expiring
+	written  *expiring.Expiring
+	flapping *flapping.Pace
 }
 
 // messagePace is the least time between two writes of a check's state of which only the message
