@@ -161,8 +161,10 @@ func (p *pattern) copyOf(prefix string, n int, worker string) *pattern {
 			in[key] = strings.ReplaceAll(value, before, after)
 		}
 	}
-	replace(c.hub.Annotations, p.worker, worker)
-	replace(c.hub.Annotations, string(p.mirror.UID), string(c.mirror.UID)) // in the account
+	for i := range c.hub.Status.Conditions {
+		kept := strings.NewReplacer(p.worker, worker, string(p.mirror.UID), string(c.mirror.UID)) // in the account
+		c.hub.Status.Conditions[i].Message = kept.Replace(c.hub.Status.Conditions[i].Message)
+	}
 	replace(c.mirror.Annotations, string(p.hub.UID), string(c.hub.UID))
 	for _, in := range []map[string]string{c.hub.Spec.Selector.MatchLabels, c.hub.Spec.Template.Labels, c.mirror.Spec.Template.Labels} {
 		replace(in, string(p.hub.UID), string(c.hub.UID))

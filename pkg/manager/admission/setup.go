@@ -1,15 +1,14 @@
 package admission
 
 import (
-	"context"
 	"crypto/tls"
 	"fmt"
+	"net/http"
 	"path/filepath"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/jobferry/jobferry/pkg/util/serve"
 )
@@ -30,10 +29,7 @@ func Setup(mgr ctrl.Manager, options Options) error {
 		return fmt.Errorf("admission webhook: %w", err)
 	}
 	hooks := webhook.NewServer(webhook.Options{}) // for its metrics: it isn't started
-	hooks.Register(path, limited(&admission.Webhook{Handler: admission.HandlerFunc(
-		func(_ context.Context, request admission.Request) admission.Response {
-			return review(&request.AdmissionRequest)
-		})}))
+	hooks.Register(path, limited(http.HandlerFunc(serveReview)))
 	server, err := serve.New("admission webhook", options.BindAddress, hooks.WebhookMux(), config)
 	if err != nil {
 		return err

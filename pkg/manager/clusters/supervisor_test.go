@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -282,4 +283,28 @@ func TestWorkerClockIsComparedWithTheManagers(t *testing.T) {
 	if d := worker.link.ClockAhead(); d < 23*time.Hour {
 		t.Errorf("the hub's clock is ahead by %v, want a day", d)
 	}
+}
+
+// TestHasMirrors: it's asked for each change of a mirror, so it looks at none of them.
+func TestHasMirrors(t *testing.T) {
+	w := newWorld(t)
+	c := w.server.Add("c", "uid", "t")
+	worker := w.register("w1", c.Kubeconfig("t"))
+	w.until("it's read", worker.Synced)
+	if worker.HasMirrors() {
+		t.Error("there is none")
+	}
+	for i := range 100 {
+		c.Put("jobs", mirrorNamed(fmt.Sprint("m", i)))
+	}
+	w.until("all are known", func() bool { return worker.feed.Cached() == 100 })
+	if allocations := testing.AllocsPerRun(1000, func() { worker.HasMirrors() }); !worker.HasMirrors() || allocations >= 1 {
+		t.Errorf("%v, with %v allocations", worker.HasMirrors(), allocations)
+	}
+	for i := range 100 {
+		if err := worker.Client().Delete(t.Context(), mirrorNamed(fmt.Sprint("m", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.until("all are gone", func() bool { return !worker.HasMirrors() })
 }

@@ -98,6 +98,9 @@ func (w *Worker) Mirror(key types.NamespacedName) (*batchv1.Job, bool) { return 
 // Mirrors are all Jobs of this origin in the cache, in no order.
 func (w *Worker) Mirrors() []packed.Facts { return w.feed.Mirrors() }
 
+// HasMirrors reports whether Mirrors returns any, or will soon. It looks at none of them.
+func (w *Worker) HasMirrors() bool { return w.feed.Held() > 0 }
+
 // LastStart is when the worker's Job controller was last seen to start a Job of this origin; zero:
 // not yet by this process.
 func (w *Worker) LastStart() time.Time { return w.feed.LastStart() }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,8 +22,9 @@ import (
 )
 
 const (
-	// maxEventsWaiting bounds the memory when the hub is slow; further events are dropped.
-	maxEventsWaiting = 20000
+	// maxWaitingBytes bounds the memory when the hub is slow; further events are dropped. An event
+	// takes one to two KiB.
+	maxWaitingBytes = 16 << 20
 	// eventTimeout is for one write.
 	eventTimeout = 10 * time.Second
 	// lastEvents is how long events are still written when the manager stops. The next leader takes
@@ -36,6 +39,26 @@ type Writer struct {
 	client   client.Client
 	instance string
 	waiting  *backlog
+	drops    drops
+}
+
+// drops counts events that were dropped, of which the log tells once a second.
+type drops struct {
+	mu      sync.Mutex
+	since   int // the last line
+	written time.Time
+}
+
+// add returns how many are to be logged; zero: none now.
+func (d *drops) add(n int, now time.Time) (logged int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.since += n
+	if now.Sub(d.written) < time.Second {
+		return 0
+	}
+	logged, d.since, d.written = d.since, 0, now
+	return logged
 }
 
 // NewWriter returns a Writer, which the manager must run.
@@ -47,7 +70,7 @@ func NewWriter(c client.Client) *Writer {
 	return &Writer{
 		client:   c,
 		instance: v1alpha1.EventController + "-" + host,
-		waiting:  newBacklog(maxEventsWaiting),
+		waiting:  newBacklog(maxWaitingBytes),
 	}
 }
 
@@ -59,8 +82,10 @@ func (w *Writer) Eventf(regarding, related runtime.Object, kind, reason, action,
 		log.Log.Error(err, "Can't make an event", "reason", reason)
 		return
 	}
-	if dropped := w.waiting.add(event); dropped != nil {
-		log.Log.Info("Too many events are waiting to be written: one is dropped", "reason", dropped.Reason, "note", dropped.Note)
+	if dropped := w.waiting.add(event); dropped > 0 {
+		if n := w.drops.add(dropped, time.Now()); n > 0 {
+			log.Log.Info("Too many events are waiting to be written: some were dropped", "events", n, "last", reason)
+		}
 	}
 }
 
@@ -92,7 +117,7 @@ func (w *Writer) event(regarding, related runtime.Object, kind, reason, action, 
 		Type:                kind,
 		Reason:              reason,
 		Action:              action,
-		Note:                note,
+		Note:                strings.Clone(note), // as it was built, it may take twice as much
 	}, nil
 }
 

@@ -2,8 +2,11 @@ package events
 
 import (
 	"context"
+	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -99,7 +102,7 @@ func TestAFloodLeavesOthersTheirEvents(t *testing.T) {
 			w.Eventf(job, nil, corev1.EventTypeNormal, "Placed", "Dispatch", "Placed on worker east")
 		}
 	}
-	tell("noisy", 2*maxEventsWaiting)
+	tell("noisy", 40_000)
 	tell("quiet", 3)
 	tell("other", 2)
 	tell("noisy", 10)
@@ -114,5 +117,59 @@ func TestAFloodLeavesOthersTheirEvents(t *testing.T) {
 	}
 	if first["quiet"] != 3 || first["other"] != 2 {
 		t.Errorf("the first events are of %v", first)
+	}
+}
+
+// Events with long notes take no more memory than those with short ones.
+func TestManyEventsTakeLittleMemory(t *testing.T) {
+	const most = 20 << 20
+	w := NewWriter(fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build())
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "noisy", Name: "train", UID: "uid"}}
+	other := job.DeepCopy()
+	other.Namespace = "other"
+	before := heapBytes()
+	for range 40_000 {
+		w.Eventf(job, nil, corev1.EventTypeNormal, "Placed", "Dispatch", "%s", strings.Repeat("x", 1024))
+	}
+	took := heapBytes() - before
+	t.Logf("%d events take %d KiB", w.waiting.len(), took>>10)
+	if took > most || w.waiting.len() < 5000 {
+		t.Errorf("%d events take %d KiB", w.waiting.len(), took>>10)
+	}
+	// others get their part, and all is counted down again
+	waited := w.waiting.len()
+	for range 1000 {
+		w.Eventf(other, nil, corev1.EventTypeNormal, "Placed", "Dispatch", "x")
+	}
+	if n := len(w.waiting.byNamespace["other"].events); n != 1000 || w.waiting.len() < waited || w.waiting.bytes > maxWaitingBytes {
+		t.Errorf("of another namespace %d events wait, of all %d, which take %d KiB", n, w.waiting.len(), w.waiting.bytes>>10)
+	}
+	for w.waiting.take() != nil {
+	}
+	if w.waiting.bytes != 0 || w.waiting.count != 0 || len(w.waiting.byNamespace)+len(w.waiting.turns) > 0 {
+		t.Errorf("nothing waits, but %+v", w.waiting)
+	}
+}
+
+func heapBytes() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc) //nolint:gosec // no heap has 2^63 bytes
+}
+
+// A flood of events isn't one of the log.
+func TestDropsAreLoggedOnceASecond(t *testing.T) {
+	var d drops
+	now := time.Unix(1000, 0)
+	lines, events := 0, 0
+	for range 1000 {
+		if n := d.add(2, now); n > 0 {
+			lines, events = lines+1, events+n
+		}
+		now = now.Add(10 * time.Millisecond)
+	}
+	if lines != 10 || events < 1800 {
+		t.Errorf("%d lines tell of %d events", lines, events)
 	}
 }

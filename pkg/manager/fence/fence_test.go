@@ -271,3 +271,23 @@ func TestOptions(t *testing.T) {
 		}
 	}
 }
+
+// removed is a worker that may be being removed, without a way to list its mirrors.
+type removed struct {
+	view    clusters.View
+	mirrors bool
+}
+
+func (r removed) View() clusters.View { return r.view }
+func (r removed) HasMirrors() bool    { return r.mirrors }
+
+func TestMayBeReleased(t *testing.T) {
+	for _, row := range []struct {
+		removed
+		want bool
+	}{{removed{aView(), false}, false}, {removed{aView(removing), true}, false}, {removed{aView(removing), false}, true}} {
+		if mayBeReleased(row) != row.want {
+			t.Errorf("with mirrors %t: %t", row.mirrors, !row.want)
+		}
+	}
+}

@@ -143,9 +143,18 @@ func (all *Renewers) WorkerRestored(string) {}
 // MirrorChanged implements clusters.Listener: the Lease is deleted after the last mirror of a
 // worker that is being removed.
 func (all *Renewers) MirrorChanged(name string, _ types.NamespacedName, _ *batchv1.Job) {
-	if w, ok := all.registry.Get(name); ok && w.View().Removing && len(w.Mirrors()) == 0 {
+	if w, ok := all.registry.Get(name); ok && mayBeReleased(w) {
 		all.wake(name)
 	}
+}
+
+// mayBeReleased reports whether a worker is being removed, and its last mirror is gone. It's called
+// for each change of a mirror, so it may look at none of them.
+func mayBeReleased(w interface {
+	View() clusters.View
+	HasMirrors() bool
+}) bool {
+	return w.View().Removing && !w.HasMirrors()
 }
 
 // CapacityFreed implements clusters.Listener.

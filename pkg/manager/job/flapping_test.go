@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/jobferry/jobferry/pkg/manager/flapping"
 )
 
 // A worker that changes all the time, as its API server pleases, has the Jobs that wait looked at
@@ -15,7 +17,7 @@ func TestAFlappingWorker(t *testing.T) {
 	}
 	w.step(time.Minute)
 	looks := func(worker string) (looks int) {
-		for range 10 * steadyChanges {
+		for range 10 * flapping.SteadyChanges {
 			w.queue.requests, w.queue.first = nil, 0
 			w.triggers.WorkerChanged(worker)
 			if len(w.queue.requests) >= 20 {
@@ -24,16 +26,16 @@ func TestAFlappingWorker(t *testing.T) {
 		}
 		return looks
 	}
-	if n := looks("b"); n != steadyChanges {
+	if n := looks("b"); n != flapping.SteadyChanges {
 		w.fail("all Jobs were looked at %d times", n)
 	}
-	if n := looks("a"); n != steadyChanges {
+	if n := looks("a"); n != flapping.SteadyChanges {
 		w.fail("another worker had all Jobs looked at %d times", n)
 	}
 	w.queues(aJob("fits", pods(1)))
 	w.worker("b").drains(false)
 	w.step(time.Second)
 	w.wantPlaced(map[string]string{"fits": ""})
-	w.step(flappingDelay)
+	w.step(flapping.Delay)
 	w.wantPlaced(map[string]string{"fits": "b"})
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/carry/copier"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/manager/flapping"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/manager/line"
 	"github.com/jobferry/jobferry/pkg/util/queue"
@@ -64,7 +65,7 @@ func newReconciler(hub client.Client, live, cache client.Reader, recorder events
 
 // connect gives the controller its workers and queues.
 func (r *Reconciler) connect(workers workers, queues queues, q queue.Queue) *triggers {
-	t := &triggers{Reconciler: r, queue: q, flapping: newFlapping(r.clock)}
+	t := &triggers{Reconciler: r, queue: q, flapping: flapping.NewPace(r.clock)}
 	r.workers, r.queues = workers, queues
 	r.enqueue = t.Enqueue
 	r.store.isRegistered = func(worker string) bool { _, is := workers.get(worker); return is }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/flapping"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/placement"
@@ -25,7 +26,7 @@ import (
 type triggers struct {
 	*Reconciler
 	queue    queue.Queue
-	flapping *flapping
+	flapping *flapping.Pace
 }
 
 // Priorities of Jobs in the queue, beside zero.
@@ -104,7 +105,7 @@ func (t *triggers) MirrorChanged(worker string, key types.NamespacedName, last *
 func (t *triggers) WorkerChanged(worker string) {
 	t.startup.workerChanged()
 	if _, registered := t.workers.get(worker); registered {
-		t.flapping.changed(worker, func() {
+		t.flapping.Changed(worker, func() {
 			if _, registered := t.workers.get(worker); registered {
 				t.lookAtWorker(worker)
 			}
@@ -113,7 +114,7 @@ func (t *triggers) WorkerChanged(worker string) {
 	}
 	t.lookAtWorker(worker)
 	t.forgetWorker(worker)
-	t.flapping.forget(worker)
+	t.flapping.Forget(worker)
 }
 
 // WorkerRestored implements clusters.Listener.

@@ -57,6 +57,9 @@ func TestConditionOfMultiKueueCluster(t *testing.T) {
 			if writes++; patch.Type() != types.ApplyPatchType {
 				t.Errorf("the status is written by %s", patch.Type())
 			}
+			if _, metadata := object.(*metav1.PartialObjectMetadata); !metadata {
+				t.Errorf("the answer is decoded as a %T", object)
+			}
 			return c.SubResource(sub).Patch(ctx, object, patch, options...)
 		}}).Build()
 	r := &clusterReconciler{&session{options: DefaultOptions(), namespace: "jobferry-system", hub: hub, live: hub, objects: uncached{Reader: hub}}}

@@ -51,7 +51,8 @@
 //
 // Status of Kueue's objects is always written by server-side apply, as field owner
 // v1alpha1.ManagedByDispatcher, for the resourceVersion that was read: only what the manager
-// decides is written, and fields that another release of Kueue adds are kept.
+// decides is written, and fields that another release of Kueue adds are kept. A state of which only
+// the message differs, which has texts of workers, is written twice a minute at most.
 //
 // Kueue's own MultiKueue controller (feature gate MultiKueue, on by default) also writes the
 // condition Active, on every MultiKueueCluster, whichever controller the AdmissionChecks name. It

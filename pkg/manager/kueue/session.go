@@ -8,7 +8,9 @@ import (
 	"sync/atomic"
 
 	batchv1 "k8s.io/api/batch/v1"
+	expiring "k8s.io/apimachinery/pkg/util/cache"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -20,6 +22,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/flapping"
 )
 
 // +kubebuilder:rbac:groups=kueue.x-k8s.io,resources=workloads;admissionchecks;multikueueconfigs;multikueueclusters;resourceflavors,verbs=get;list;watch
@@ -74,7 +77,7 @@ func newSession(ctx context.Context, q *Queues, mgr ctrl.Manager, namespace stri
 
 // setup makes the controllers.
 func (s *session) setup(mgr ctrl.Manager) error {
-	s.workloads = &workloadReconciler{session: s}
+	s.workloads = &workloadReconciler{session: s, written: expiring.NewExpiring(), flapping: flapping.NewPace(clock.RealClock{})}
 	checks, clusters := &checkReconciler{s}, &clusterReconciler{s}
 	for _, c := range []struct {
 		name        string

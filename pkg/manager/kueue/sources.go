@@ -32,7 +32,7 @@ func (r *workloadReconciler) sources(hub cache.Cache) []source.Source {
 		source.Func(func(_ context.Context, q queue) error { r.queue.Store(&q); return nil }),
 		source.Kind(r.objects, &kueue.Workload{}, r.workloadEvents()),
 		source.Kind(hub, &batchv1.Job{}, handler.TypedEnqueueRequestsFromMapFunc(r.workloadRequests), placementChanged),
-		source.Kind(hub, &v1alpha1.WorkerCluster{}, enqueueAll[*v1alpha1.WorkerCluster](r.all), reasonsChanged),
+		source.Kind(hub, &v1alpha1.WorkerCluster{}, r.workerEvents(), reasonsChanged),
 		source.Kind(r.objects, &kueue.AdmissionCheck{}, enqueueAll[*kueue.AdmissionCheck](r.allAndJobs), generationChanged[*kueue.AdmissionCheck]{}),
 		source.Kind(r.objects, &kueue.MultiKueueConfig{}, enqueueAll[*kueue.MultiKueueConfig](r.allAndJobs), generationChanged[*kueue.MultiKueueConfig]{}),
 	}
@@ -76,6 +76,26 @@ func (r *workloadReconciler) workloadEvents() handler.TypedEventHandler[*kueue.W
 			enqueue(q, e.ObjectNew)
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*kueue.Workload], _ queue) { r.enqueueJobOf(e.Object) },
+	}
+}
+
+// workerEvents enqueues all Workloads, for a worker that changes again and again at a pace: there
+// may be very many of them.
+func (r *workloadReconciler) workerEvents() handler.TypedEventHandler[*v1alpha1.WorkerCluster, ctrl.Request] {
+	enqueueAll := func(q queue) {
+		for _, request := range r.all(context.Background()) { // at any time
+			q.Add(request)
+		}
+	}
+	return handler.TypedFuncs[*v1alpha1.WorkerCluster, ctrl.Request]{
+		CreateFunc: func(_ context.Context, _ event.TypedCreateEvent[*v1alpha1.WorkerCluster], q queue) { enqueueAll(q) },
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v1alpha1.WorkerCluster], q queue) {
+			r.flapping.Changed(e.ObjectNew.Name, func() { enqueueAll(q) })
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1alpha1.WorkerCluster], q queue) {
+			r.flapping.Forget(e.Object.Name)
+			enqueueAll(q)
+		},
 	}
 }
 

@@ -34,7 +34,9 @@ func (s *session) applyStatus(ctx context.Context, read client.Object, fields an
 	if err != nil {
 		return err
 	}
-	answer := read.DeepCopyObject().(client.Object) // what is read is shared
+	// Of the answer only the metadata is decoded: a Workload's Pod templates may be large.
+	answer := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: read.GetNamespace(), Name: read.GetName()}}
+	answer.SetGroupVersionKind(gvk)
 	return s.hub.Status().Patch(ctx, answer, client.RawPatch(types.ApplyPatchType, patch), fieldOwner, client.ForceOwnership)
 }
 

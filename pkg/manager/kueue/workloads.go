@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	expiring "k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -19,6 +20,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/flapping"
 	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
@@ -30,6 +32,20 @@ type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 type workloadReconciler struct {
 	*session
 	queue atomic.Pointer[queue]
+	// written has when a state of a check was written, for messagePace.
+	written  *expiring.Expiring
+	flapping *flapping.Pace
+}
+
+// messagePace is the least time between two writes of a check's state of which only the message
+// differs: that has texts of workers, which change as their API servers please.
+const messagePace = 30 * time.Second
+
+// writtenKey is a state of a check of a Workload.
+type writtenKey struct {
+	workload types.UID
+	check    kueue.AdmissionCheckReference
+	state    kueue.CheckState
 }
 
 // enqueueWorkloadOf has the Workload of a Job reconciled.
@@ -65,8 +81,8 @@ func (r *workloadReconciler) Reconcile(ctx context.Context, request ctrl.Request
 			return ctrl.Result{}, err
 		}
 		p := decideCheck(s)
-		result.RequeueAfter = wake.Soonest(result.RequeueAfter, p.requeueAfter)
-		changed, err := r.apply(ctx, s, p)
+		changed, later, err := r.apply(ctx, s, p)
+		result.RequeueAfter = wake.Soonest(result.RequeueAfter, p.requeueAfter, later)
 		if err != nil {
 			return afterWrite(err)
 		}
@@ -115,11 +131,15 @@ func (r *workloadReconciler) workers(ctx context.Context, names []string) (map[s
 	return workers, nil
 }
 
-// apply writes the desired state of a check.
-func (r *workloadReconciler) apply(ctx context.Context, s *checkSnapshot, p checkPlan) (changed bool, err error) {
+// apply writes the desired state of a check, at once or later.
+func (r *workloadReconciler) apply(ctx context.Context, s *checkSnapshot, p checkPlan) (changed bool, later time.Duration, err error) {
 	message := text.Clean(p.message, text.MaxMessage)
 	if p.state == "" || s.state.State == p.state && s.state.Message == message {
-		return false, nil
+		return false, 0, nil
+	}
+	key := writtenKey{s.workload.UID, s.state.Name, p.state}
+	if at, ok := r.written.Get(key); ok && s.state.State == p.state {
+		return false, at.(time.Time).Add(messagePace).Sub(s.now), nil //nolint:forcetypeassert // see below
 	}
 	next := kueue.AdmissionCheckState{Name: s.state.Name, State: p.state, Message: message, LastTransitionTime: s.state.LastTransitionTime}
 	if s.state.State != p.state {
@@ -133,10 +153,11 @@ func (r *workloadReconciler) apply(ctx context.Context, s *checkSnapshot, p chec
 		return ours
 	})
 	if err := r.applyStatus(ctx, s.workload, map[string]any{"admissionChecks": states}); err != nil {
-		return false, err
+		return false, 0, err
 	}
+	r.written.Set(key, s.now, messagePace)
 	log.FromContext(ctx).Info(message, "admissionCheck", next.Name, "state", next.State)
-	return true, nil
+	return true, 0, nil
 }
 
 // appliedStates are the next state of one check, and the present states of Jobferry's others:

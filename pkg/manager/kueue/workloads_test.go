@@ -1,14 +1,27 @@
 package kueue
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	expiring "k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
@@ -83,4 +96,74 @@ func TestWithCondition(t *testing.T) {
 	if next, changed := withCondition(nil, active(metav1.ConditionTrue, "fine"), 1); !changed || next.LastTransitionTime.IsZero() {
 		t.Errorf("a first condition: %v %+v", changed, next)
 	}
+}
+
+// judged is a JobController of one Job, which no worker takes.
+type judged struct {
+	JobController
+	result PlacementResult
+}
+
+func (j *judged) PlacementResult(types.NamespacedName, types.UID) (PlacementResult, bool) {
+	return j.result, true
+}
+
+// A worker whose answers change all the time has the reason why a Job waits written twice a minute,
+// and the last one of them. Another state is written at once.
+func TestMessagesAreWrittenAtAPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		scheme := runtime.NewScheme()
+		for _, add := range []func(*runtime.Scheme) error{batchv1.AddToScheme, v1alpha1.AddToScheme, kueue.AddToScheme} {
+			if err := add(scheme); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := given()
+		w, reserved := s.workload, time.Now().Truncate(time.Second)
+		s.job.UID = "1"
+		w.Namespace, w.Name, w.UID = "team", "w", "w"
+		w.Status.Conditions[0].LastTransitionTime = metav1.NewTime(reserved)
+		w.Status.AdmissionChecks = []kueue.AdmissionCheckState{{Name: "check", State: kueue.CheckStatePending}}
+		check := &kueue.AdmissionCheck{ObjectMeta: metav1.ObjectMeta{Name: "check"}, Spec: kueue.AdmissionCheckSpec{
+			ControllerName: v1alpha1.ManagedByDispatcher,
+			Parameters:     &kueue.AdmissionCheckParametersReference{APIGroup: kueue.SchemeGroupVersion.Group, Kind: configKind, Name: "config"},
+		}}
+		config := &kueue.MultiKueueConfig{ObjectMeta: metav1.ObjectMeta{Name: "config"}, Spec: kueue.MultiKueueConfigSpec{Clusters: []string{"w1"}}}
+		writes := 0
+		hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(s.job, w, check, config).WithStatusSubresource(w).
+			WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: func(
+				ctx context.Context, c client.Client, sub string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption,
+			) error {
+				writes++
+				return c.SubResource(sub).Patch(ctx, object, patch, options...)
+			}}).Build()
+		jobs := &judged{result: PlacementResult{ReservedAt: reserved, MayFitLater: true}}
+		r := &workloadReconciler{session: &session{options: DefaultOptions(), jobs: jobs, hub: hub, objects: uncached{Reader: hub}}, written: expiring.NewExpiring()}
+		judge := func(reason string, mayFitLater bool) (after time.Duration, now kueue.AdmissionCheckState) {
+			t.Helper()
+			jobs.result.Reason, jobs.result.MayFitLater = reason, mayFitLater
+			key := client.ObjectKeyFromObject(w)
+			result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key})
+			var is kueue.Workload
+			if err != nil || hub.Get(t.Context(), key, &is) != nil {
+				t.Fatal(err)
+			}
+			return result.RequeueAfter, is.Status.AdmissionChecks[0]
+		}
+		const judgements = 50
+		var after time.Duration
+		for i := range judgements {
+			after, _ = judge(fmt.Sprint("w1: ", i), true)
+		}
+		if writes != 1 || after <= 0 || after > messagePace {
+			t.Errorf("%d judgements are written %d times, and looked at again after %s", judgements, writes, after)
+		}
+		<-time.After(after)
+		if _, now := judge("w1: last", true); now.Message != "w1: last" || writes != 2 {
+			t.Errorf("after that, there are %d writes, and it says %q", writes, now.Message)
+		}
+		if _, now := judge("w1: too small", false); now.State != kueue.CheckStateRetry || now.Message != "w1: too small" {
+			t.Errorf("another state isn't written at once: %+v", now)
+		}
+	})
 }

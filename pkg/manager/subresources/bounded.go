@@ -2,11 +2,13 @@ package subresources
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -21,6 +23,9 @@ const (
 	// maxAnswerValues bounds the objects and arrays of an answer: "{}" is two bytes, but a Pod or
 	// container in memory, which is hundreds of times as much. A Pod has 200 or so.
 	maxAnswerValues = 10_000
+	// maxAnswerFields bounds the fields and elements: a label of 8 bytes is ten times as much in
+	// memory. 50 Pods have 10,000 or so.
+	maxAnswerFields = 50_000
 )
 
 // errTooLarge is returned for an answer that is over a bound. The rest isn't read.
@@ -68,8 +73,22 @@ func boundObject(resp *http.Response) (*http.Response, error) {
 		_ = resp.Body.Close() // nothing of it is used
 		return nil, fmt.Errorf("it answers in %q, which wasn't asked for", shorten(mediaType))
 	}
-	resp.Body = &checkedBody{from: newBoundedBody(resp.Body, maxAnswerBytes)}
+	body := newBoundedBody(resp.Body, maxAnswerBytes)
+	if resp.Request != nil {
+		body.read, _ = resp.Request.Context().Value(readKey{}).(*atomic.Int64)
+	}
+	resp.Body = &checkedBody{from: body}
 	return resp, nil
+}
+
+// readKey is the key of the number that countingBytes returns, in a context.
+type readKey struct{}
+
+// countingBytes returns a context for requests, and how many bytes of their answers were read to be
+// decoded.
+func countingBytes(ctx context.Context) (context.Context, *atomic.Int64) {
+	read := &atomic.Int64{}
+	return context.WithValue(ctx, readKey{}, read), read
 }
 
 // checkedBody is the body of an answer that is read in whole before it's decoded.
@@ -97,23 +116,33 @@ func (b *checkedBody) Close() error { return b.from.Close() }
 // boundedBody is the body of an answer up to its bounds.
 type boundedBody struct {
 	io.ReadCloser
-	bytes, values int // that may follow
-	outside       clusters.Structure
+	bytes, values, fields int // that may follow
+	outside               clusters.Structure
+	read                  *atomic.Int64 // counts the bytes; nil: nobody does
 }
 
 func newBoundedBody(body io.ReadCloser, bytes int) *boundedBody {
-	return &boundedBody{ReadCloser: body, bytes: bytes, values: maxAnswerValues}
+	return &boundedBody{ReadCloser: body, bytes: bytes, values: maxAnswerValues, fields: maxAnswerFields}
 }
 
 func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.bytes -= n
+	if b.read != nil {
+		b.read.Add(int64(n))
+	}
 	for _, c := range p[:n] {
-		if b.outside.Has(c) && (c == '{' || c == '[') {
+		if !b.outside.Has(c) {
+			continue
+		}
+		switch c {
+		case '{', '[':
 			b.values--
+		case ',':
+			b.fields--
 		}
 	}
-	if b.bytes < 0 || b.values < 0 {
+	if b.bytes < 0 || b.values < 0 || b.fields < 0 {
 		return 0, errTooLarge
 	}
 	return n, err

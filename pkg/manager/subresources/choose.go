@@ -68,8 +68,8 @@ func (w podChoice) describe() string {
 // value becomes an error of some hundred bytes.
 const maxSelectorBytes = 16 << 10
 
-// selector narrows a Job's selector to the choice.
-func (w podChoice) selector(job *batchv1.Job) (string, error) {
+// selectorOf returns the selector of a mirror's Pods as text.
+func selectorOf(job *batchv1.Job) (string, error) {
 	if job.Spec.Selector.Size() > maxSelectorBytes {
 		return "", fmt.Errorf("the selector of the mirror of Job %q is larger than %d KiB", job.Name, maxSelectorBytes>>10)
 	}
@@ -81,11 +81,15 @@ func (w podChoice) selector(job *batchv1.Job) (string, error) {
 	if _, selectable := selector.Requirements(); !selectable || selector.Empty() {
 		return "", fmt.Errorf("the mirror of Job %q has no selector", job.Name)
 	}
-	narrowed := selector.String()
+	return selector.String(), nil
+}
+
+// narrow narrows a selector to the choice.
+func (w podChoice) narrow(selector string) string {
 	if w.index != "" {
-		narrowed += "," + batchv1.JobCompletionIndexAnnotation + "=" + w.index
+		selector += "," + batchv1.JobCompletionIndexAnnotation + "=" + w.index
 	}
-	return narrowed, nil
+	return selector
 }
 
 // rank orders Pods for a user who names none: the highest wins, among equals the newest Pod.
@@ -118,6 +122,38 @@ func (r rank) better(a, b *corev1.Pod) bool {
 		a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
 		cmp.Compare(a.Name, b.Name),
 	) > 0
+}
+
+// maxContainers bounds the containers of a Pod, of each kind, that one can be chosen of.
+const maxContainers = 200
+
+// slim returns what is used of a Pod that may be chosen, which is held while others are read.
+func slim(pod *corev1.Pod) *corev1.Pod {
+	is := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: pod.Name,
+			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
+		},
+		Spec: corev1.PodSpec{
+			NodeName: pod.Spec.NodeName, InitContainers: slimmed(pod.Spec.InitContainers), Containers: slimmed(pod.Spec.Containers),
+		},
+		Status: corev1.PodStatus{Phase: corev1.PodPhase(shorten(string(pod.Status.Phase)))},
+	}
+	if name := pod.Annotations[defaultContainer]; name != "" {
+		is.Annotations = map[string]string{defaultContainer: shorten(name)}
+	}
+	for _, c := range pod.Spec.EphemeralContainers[:min(maxContainers, len(pod.Spec.EphemeralContainers))] {
+		is.Spec.EphemeralContainers = append(is.Spec.EphemeralContainers, corev1.EphemeralContainer{
+			EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: c.Name, Stdin: c.Stdin, TTY: c.TTY}})
+	}
+	return is
+}
+
+func slimmed(containers []corev1.Container) (slim []corev1.Container) {
+	for i := range containers[:min(maxContainers, len(containers))] {
+		slim = append(slim, corev1.Container{Name: containers[i].Name, Stdin: containers[i].Stdin, TTY: containers[i].TTY})
+	}
+	return slim
 }
 
 // containersOf returns all containers of a Pod.

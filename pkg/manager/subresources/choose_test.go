@@ -76,13 +76,14 @@ func TestWantedSelector(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := w.selector(mirrorJob())
+	got, err := selectorOf(mirrorJob())
+	got = w.narrow(got)
 	if want := "batch.kubernetes.io/controller-uid=mirror-uid,batch.kubernetes.io/job-completion-index=7"; err != nil || got != want {
 		t.Errorf("%q, %v; want %q", got, err, want)
 	}
 	bare := mirrorJob()
 	bare.Spec.Selector = nil
-	if got, err := w.selector(bare); err == nil {
+	if got, err := selectorOf(bare); err == nil {
 		t.Errorf("no selector would select everything: %q", got)
 	}
 }
@@ -104,9 +105,8 @@ func TestSelectorsOfAWorkerAreCheap(t *testing.T) {
 	} {
 		job := mirrorJob()
 		job.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{expression}}
-		at := &location{link: &link{worker: "w"}, job: job}
 		var err error
-		took := costtest.Of(func() { err = at.eachChunk(t.Context(), podChoice{}, nil) })
+		took := costtest.Of(func() { err = locate(&link{worker: "w"}, job).eachChunk(t.Context(), podChoice{}, nil) })
 		if took > most || statusOf(err).Code != http.StatusServiceUnavailable {
 			t.Errorf("%d values: %d MiB were allocated, code %d", len(expression.Values), took>>20, statusOf(err).Code)
 		}

@@ -47,14 +47,16 @@
 //
 // # Responses of a worker
 //
-// The server decodes objects and encodes them again. It bounds an answer in bytes and in the number
-// of its objects, because an empty object is two bytes in the answer and a whole Pod in memory.
-// Objects can be counted in JSON only. The server decodes a few of a worker's answers at a time,
-// and no stream holds an object of them. In either direction, it passes only the headers that a
-// protocol needs, and none of informational responses.
-// Redirects aren't followed, and a Retry-After isn't obeyed. A worker's refusal of the manager is
-// never shown as a refusal of the user. When a log breaks off (the worker's connection, a
-// shutdown), the client's connection breaks, too: it must not look like the log's end.
+// The server decodes objects and encodes them again. It bounds an answer in bytes, and in the
+// number of its objects and fields, because an empty object is two bytes in the answer and a whole
+// Pod in memory. They can be counted in JSON only. The server decodes a few of a worker's answers
+// at a time, and an answer counts as one of them until it's written for the user, who has
+// RequestTimeout for that. What is held longer has only the few fields that are used (location,
+// slim), and no stream holds an object. In either direction, it passes only the headers that a
+// protocol needs, and none of informational responses. Redirects aren't followed, and a Retry-After
+// isn't obeyed. A worker's refusal of the manager is never shown as a refusal of the user. When a
+// log breaks off (the worker's connection, a shutdown), the client's connection breaks, too: it
+// must not look like the log's end.
 //
 // # Every replica serves
 //

@@ -6,14 +6,17 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"unsafe"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/jobview"
+	"github.com/jobferry/jobferry/pkg/util/decoded"
+	"github.com/jobferry/jobferry/pkg/util/digest"
 )
 
 // Bounds of what is read for a response, and of the response.
@@ -21,28 +24,40 @@ const (
 	eventsPerChunk = 200
 	maxEventChunks = 100
 	maxEvents      = 2000
-	// maxEventBytes bounds one event: its texts are short, by the rules of API servers.
-	maxEventBytes = 8 << 10
-	// maxUIDBytes bounds a Pod's UID, which API servers make of 36.
-	maxUIDBytes = 64
+	// maxEventBytes bounds what is kept of one event, as it's decoded: its texts are short, by the
+	// rules of API servers. maxEventsBytes bounds all of a request.
+	maxEventBytes  = 12 << 10
+	maxEventsBytes = 6 << 20
+	// maxEventsRead bounds the text of all events that workers send for a request: to read a
+	// megabyte takes up to 150 ms. Each worker of a Job may send as much as leastEventsRead.
+	maxEventsRead   = 8 << 20
+	leastEventsRead = 2 << 20
+	// maxEventLists is how many requests may have events in memory at a time.
+	maxEventLists = 8
 )
 
 // events responds with the newest events of the mirrors and their Pods, oldest first. Each worker
-// has an equal part of them: none can push out those of another. The warnings say of which
-// workers it lacks events, and why.
+// has an equal part of them: none can push out those of another. The warnings say of which workers
+// it lacks events, and why.
 func (h *handler) events(w *responseWriter, r *http.Request, req *request) error {
 	p, err := h.find.find(r.Context(), req)
 	if err != nil {
 		return err
 	}
+	release, err := h.eventLists.acquire(req.user.GetName(), holder(req))
+	if err != nil {
+		return err
+	}
+	defer release()
 	var all []corev1.Event
+	share := len(p.workers)
 	failed, err := p.each(r.Context(), func(ctx context.Context, at *location) error {
-		found, err := at.collectEvents(ctx)
-		found = newest(found, maxEvents/len(p.workers))
-		for i := range found {
-			metav1.SetMetaDataAnnotation(&found[i].ObjectMeta, v1alpha1.AnnotationCluster, at.worker)
+		found := collected{most: maxEvents / share, bytes: maxEventsBytes / share}
+		err := at.collectEvents(ctx, &found, max(maxEventsRead/share, leastEventsRead))
+		for _, e := range found.newest() {
+			metav1.SetMetaDataAnnotation(&e.ObjectMeta, v1alpha1.AnnotationCluster, at.worker)
+			all = append(all, e)
 		}
-		all = append(all, found...)
 		return err
 	})
 	if err != nil {
@@ -61,74 +76,123 @@ func (h *handler) events(w *responseWriter, r *http.Request, req *request) error
 	return out.end(messages(failed))
 }
 
-func (at *location) collectEvents(ctx context.Context) ([]corev1.Event, error) {
+// collectEvents adds the Job's events, until it has read a number of bytes.
+func (at *location) collectEvents(ctx context.Context, to *collected, most int) error {
 	pods, err := at.podUIDs(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	ofMirror := fields.Set{"involvedObject.uid": string(at.job.UID)}
-	found, err := at.listEvents(ctx, ofMirror, func(*corev1.Event) bool { return true })
-	if err != nil || len(pods) == 0 {
-		return found, err
+	ctx, read := countingBytes(ctx)
+	enough := func() bool { return read.Load() >= int64(most) }
+	add := func(e *corev1.Event) {
+		if at.isWellFormed(e) {
+			to.add(e)
+		}
 	}
-	ofPods, err := at.listEvents(ctx, fields.Set{"involvedObject.kind": "Pod"},
-		func(e *corev1.Event) bool { return pods[e.InvolvedObject.UID] })
-	return append(found, ofPods...), err
+	if err := at.listEvents(ctx, fields.Set{"involvedObject.uid": string(at.job.UID)}, enough, add); err != nil || len(pods) == 0 {
+		return err
+	}
+	return at.listEvents(ctx, fields.Set{"involvedObject.kind": "Pod"}, enough, func(e *corev1.Event) {
+		if pods.Has(digest.Of(e.InvolvedObject.UID)) {
+			add(e)
+		}
+	})
 }
 
 // podUIDs identify the Pods whose events are the Job's. Their names don't: a Job's name may be the
 // prefix of another's.
-func (at *location) podUIDs(ctx context.Context) (map[types.UID]bool, error) {
-	uids := map[types.UID]bool{}
+func (at *location) podUIDs(ctx context.Context) (sets.Set[digest.Digest], error) {
+	uids := sets.Set[digest.Digest]{}
 	err := at.eachChunk(ctx, podChoice{}, func(chunk *corev1.PodList) error {
 		for i := range chunk.Items {
-			if uid := chunk.Items[i].UID; len(uid) <= maxUIDBytes {
-				uids[uid] = true
-			}
+			uids.Insert(digest.Of(chunk.Items[i].UID))
 		}
 		return nil
 	})
 	return uids, err
 }
 
-// listEvents lists those events of the Job's namespace that ours accepts.
-func (at *location) listEvents(ctx context.Context, narrow fields.Set, ours func(*corev1.Event) bool) ([]corev1.Event, error) {
-	var found []corev1.Event
+// listEvents calls do with the events of the Job's namespace, until it has read enough.
+func (at *location) listEvents(ctx context.Context, narrow fields.Set, enough func() bool, do func(*corev1.Event)) error {
 	options := metav1.ListOptions{FieldSelector: narrow.AsSelector().String(), Limit: eventsPerChunk}
-	for range maxEventChunks {
-		chunk, err := at.eventChunk(ctx, options)
+	for i := 0; i < maxEventChunks && !enough(); i++ {
+		next, err := at.eventChunk(ctx, options, do)
 		if errors.Is(err, errTooLarge) && options.Limit > 1 {
 			options.Limit = max(options.Limit/chunkShrinks, 1)
 			continue
 		}
 		if err != nil {
-			return nil, fromWorker(at.worker, "listing events", err)
+			return fromWorker(at.worker, "listing events", err)
 		}
-		for i := range chunk.Items {
-			chunk.Items[i].ManagedFields = nil
-			if ours(&chunk.Items[i]) && chunk.Items[i].Size() <= maxEventBytes && at.isWellFormed(&chunk.Items[i]) {
-				found = append(found, chunk.Items[i])
-			}
-		}
-		if len(found) > 2*maxEvents {
-			found = newest(found, maxEvents)
-		}
-		if chunk.Continue == "" {
+		if next == "" {
 			break
 		}
-		options.Continue = chunk.Continue
+		options.Continue = next
 	}
-	return found, nil
+	return nil
 }
 
-func (at *location) eventChunk(ctx context.Context, options metav1.ListOptions) (*corev1.EventList, error) {
-	chunk, err := read(ctx, at.link, at.timeout, func(ctx context.Context) (*corev1.EventList, error) {
+// eventChunk calls do with the events of one chunk, and returns where the next one begins.
+func (at *location) eventChunk(ctx context.Context, options metav1.ListOptions, do func(*corev1.Event)) (next string, err error) {
+	chunk, done, err := read(ctx, at.link, at.job.Namespace, at.timeout, func(ctx context.Context) (*corev1.EventList, error) {
 		return at.core.Events(at.job.Namespace).List(ctx, options)
 	})
-	if err == nil && len(chunk.Items) > int(options.Limit) {
-		return nil, errTooLarge
+	defer done()
+	if err != nil {
+		return "", err
 	}
-	return chunk, err
+	if isTooLong(len(chunk.Items), chunk, options) {
+		return "", errTooLarge
+	}
+	for i := range chunk.Items {
+		do(&chunk.Items[i])
+	}
+	return chunk.Continue, nil
+}
+
+// collected are the newest events of those that were added: at most a number of them, and of the
+// bytes that they take.
+type collected struct {
+	most, bytes int
+
+	events []corev1.Event
+	taken  int // by events
+}
+
+// add takes over what users see of an event. Of its metadata, that's little.
+func (c *collected) add(e *corev1.Event) {
+	kept := *e
+	kept.ObjectMeta = metav1.ObjectMeta{
+		Namespace: e.Namespace, Name: e.Name, UID: e.UID, ResourceVersion: e.ResourceVersion, CreationTimestamp: e.CreationTimestamp,
+	}
+	bytes := bytesOf(&kept)
+	if bytes > maxEventBytes {
+		return
+	}
+	c.events, c.taken = append(c.events, kept), c.taken+bytes
+	if len(c.events) > 2*c.most || c.taken > 2*c.bytes {
+		c.newest()
+	}
+}
+
+// newest drops the events that are too many, and returns the others, the oldest first.
+func (c *collected) newest() []corev1.Event {
+	c.events = newest(c.events, c.most)
+	c.taken = 0
+	for i := len(c.events) - 1; i >= 0; i-- {
+		bytes := bytesOf(&c.events[i])
+		if c.taken+bytes > c.bytes {
+			c.events = slices.Clone(c.events[i+1:])
+			break
+		}
+		c.taken += bytes
+	}
+	return c.events
+}
+
+// bytesOf is about what an event takes.
+func bytesOf(e *corev1.Event) int {
+	return int(unsafe.Sizeof(*e)) + int(decoded.Size(e)) //nolint:gosec // an event has no 2 GiB
 }
 
 // newest sorts events by time, and keeps the last ones.

@@ -29,12 +29,16 @@ type finder struct {
 	links   *links
 }
 
-// location is a mirror that is proven to be the hub Job's, and the connection to its worker.
+// location is a mirror that is proven to be the hub Job's, and the connection to its worker. It's
+// held until the request ends, so it has only what is used of the mirror.
 type location struct {
 	*link
-	job     *batchv1.Job
-	timeout time.Duration // of one request
-	chunks  int           // of Pods that may still be read
+	job metav1.ObjectMeta // namespace, name, and the mirror's UID
+	// selector is that of the Pods. unselectable: why there is none.
+	selector     string
+	unselectable error
+	timeout      time.Duration // of one request
+	chunks       int           // of Pods that may still be read
 }
 
 // placed is a hub Job, and those of its workers that a request is about.
@@ -65,26 +69,46 @@ func (f *finder) find(ctx context.Context, req *request) (*placed, error) {
 
 // at returns the location of the Job's mirror in a worker, or an API status error that says why
 // there is none.
-func (p *placed) at(ctx context.Context, worker string) (*location, error) {
+func (p *placed) at(ctx context.Context, worker string) (at *location, err error) {
+	err = p.mirror(ctx, worker, func(l *link, found *batchv1.Job) error {
+		at = locate(l, found)
+		at.job.Namespace, at.job.Name, at.timeout = p.job.Namespace, p.job.Name, p.timeout
+		return nil
+	})
+	return at, err
+}
+
+func locate(l *link, mirror *batchv1.Job) *location {
+	at := &location{link: l, job: metav1.ObjectMeta{UID: mirror.UID}}
+	at.selector, at.unselectable = selectorOf(mirror)
+	return at
+}
+
+// mirror calls do with the Job's mirror in a worker, or returns an API status error that says why
+// there is none.
+func (p *placed) mirror(ctx context.Context, worker string, do func(*link, *batchv1.Job) error) error {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
 	l, err := p.links.to(ctx, worker)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	found, err := read(ctx, l, p.timeout, func(ctx context.Context) (*batchv1.Job, error) {
+	found, done, err := read(ctx, l, p.job.Namespace, p.timeout, func(ctx context.Context) (*batchv1.Job, error) {
 		return l.batch.Jobs(p.job.Namespace).Get(ctx, p.job.Name, metav1.GetOptions{})
 	})
+	defer done()
 	if apierrors.IsNotFound(err) {
-		return nil, noMirror(p.job, worker)
+		return noMirror(p.job, worker)
 	}
 	if err != nil {
-		return nil, fromWorker(worker, "reading the Job", err)
+		return fromWorker(worker, "reading the Job", err)
 	}
-	if mirror.Owns(p.origin, p.job.UID, found) != mirror.Ours {
-		return nil, noMirror(p.job, worker)
+	// maxUIDBytes bounds the mirror's UID, which API servers make of 36.
+	const maxUIDBytes = 64
+	if mirror.Owns(p.origin, p.job.UID, found) != mirror.Ours || len(found.UID) > maxUIDBytes {
+		return noMirror(p.job, worker)
 	}
-	return &location{link: l, job: found, timeout: p.timeout}, nil
+	return do(l, found)
 }
 
 // fromHub turns an error of a request to the hub into one for the user.
@@ -137,13 +161,12 @@ func (h *handler) mirror(w *responseWriter, r *http.Request, req *request) error
 		return apierrors.NewBadRequest(fmt.Sprintf("worker: Job %q has a mirror in each of %s; name one of them",
 			req.key.Name, strings.Join(p.workers, ", ")))
 	}
-	at, err := p.at(r.Context(), p.workers[0])
-	if err != nil {
-		return err
-	}
-	at.job.TypeMeta = metav1.TypeMeta{Kind: "Job", APIVersion: batchv1.SchemeGroupVersion.String()}
-	at.job.ManagedFields = nil
-	w.Header().Set(WorkerHeader, at.worker)
-	writeJSON(w, http.StatusOK, at.job)
-	return nil
+	return p.mirror(r.Context(), p.workers[0], func(l *link, found *batchv1.Job) error {
+		defer w.within(p.timeout)()
+		found.TypeMeta = metav1.TypeMeta{Kind: "Job", APIVersion: batchv1.SchemeGroupVersion.String()}
+		found.ManagedFields = nil
+		w.Header().Set(WorkerHeader, l.worker)
+		writeJSON(w, http.StatusOK, found)
+		return nil
+	})
 }

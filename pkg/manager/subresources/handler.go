@@ -35,7 +35,9 @@ type handler struct {
 	streams  *limiter
 	watches  *limiter
 	requests *limiter
-	pace     *pace
+	// eventLists are those of requests that have events in memory.
+	eventLists *limiter
+	pace       *pace
 	// stopping is cancelled to end all streams.
 	stopping context.Context
 }
@@ -43,10 +45,11 @@ type handler struct {
 func newHandler(s *server, b backends) http.Handler {
 	h := &handler{
 		backends: b, options: s.options, logger: s.log, metrics: s.metrics, stopping: s.stopping,
-		streams:  newLimiter("streams", s.options.StreamsPerUser, s.options.Streams),
-		watches:  newLimiter("watches", s.options.WatchesPerUser, s.options.Watches),
-		requests: newLimiter("requests", s.options.RequestsPerUser, s.options.Requests),
-		pace:     newPace(clock.RealClock{}, s.options.RequestTimeout),
+		streams:    newLimiter("streams", s.options.StreamsPerUser, s.options.Streams),
+		watches:    newLimiter("watches", s.options.WatchesPerUser, s.options.Watches),
+		requests:   newLimiter("requests", s.options.RequestsPerUser, s.options.Requests),
+		eventLists: newLimiter("lists of events", 0, maxEventLists),
+		pace:       newPace(clock.RealClock{}, s.options.RequestTimeout),
 	}
 	mux := http.NewServeMux()
 	for _, path := range []string{"/healthz", "/livez", "/readyz"} {
@@ -183,6 +186,13 @@ func (w *responseWriter) Write(content []byte) (int, error) {
 		w.code = http.StatusOK
 	}
 	return w.ResponseWriter.Write(content)
+}
+
+// within gives the client a time to take what is written until end is called.
+func (w *responseWriter) within(d time.Duration) (end func()) {
+	connection := http.NewResponseController(w.ResponseWriter)
+	_ = connection.SetWriteDeadline(time.Now().Add(d)) // what can't have a deadline isn't a connection
+	return func() { _ = connection.SetWriteDeadline(time.Time{}) }
 }
 
 // Hijack records that the connection switches protocols: nothing else can be responded then.

@@ -20,8 +20,9 @@ const (
 	maxResponseHeaders = 64 << 10
 	maxIdleConns       = 4
 	maxConns           = 2000
-	// maxReads is how many answers are decoded at a time: what a worker takes of the memory by them
-	// is bounded, and it can only keep its own users waiting.
+	// maxReads is how many answers are decoded, and used, at a time: what a worker takes of the
+	// memory by them is bounded, and it can only keep its own users waiting. Users of one namespace
+	// have half of them.
 	maxReads = 4
 )
 
@@ -35,7 +36,7 @@ type link struct {
 	send http.RoundTripper
 	idle func() // closes the connections that nobody uses
 
-	reads chan struct{} // has one for each answer that is decoded; see read
+	reads *places // see read
 }
 
 // newLink makes a link from a registration's kubeconfig, by the rules for those. It sends nothing.
@@ -59,7 +60,7 @@ func newLink(worker string, kubeconfig []byte, options Options) (*link, error) {
 			AcceptContentTypes: runtime.ContentTypeJSON,
 		},
 	}
-	l := &link{worker: worker, send: bounded{transport}, idle: transport.CloseIdleConnections, reads: make(chan struct{}, maxReads)}
+	l := &link{worker: worker, send: bounded{transport}, idle: transport.CloseIdleConnections, reads: newPlaces(maxReads)}
 	web := &http.Client{Transport: l.send, CheckRedirect: noRedirect}
 	if l.core, err = coreclient.NewForConfigAndClient(config, web); err != nil {
 		return nil, err
@@ -73,18 +74,16 @@ func newLink(worker string, kubeconfig []byte, options Options) (*link, error) {
 // noRedirect takes a redirect for the answer: a worker may not send the manager elsewhere.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// read makes one request whose answer is decoded, within a time, when fewer than maxReads are under
-// way.
-func read[T any](ctx context.Context, l *link, within time.Duration, request func(context.Context) (T, error)) (answer T, err error) {
+// read makes one request for a user of a namespace, whose answer is decoded, within a time, when
+// there is a place for it. The caller holds the answer until it calls done, and not longer.
+func read[T any](ctx context.Context, l *link, namespace string, within time.Duration, request func(context.Context) (T, error)) (answer T, done func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	select {
-	case l.reads <- struct{}{}:
-	case <-ctx.Done():
-		return answer, ctx.Err()
+	if done, err = l.reads.acquire(ctx, namespace); err != nil {
+		return answer, done, err
 	}
-	defer func() { <-l.reads }()
-	return request(ctx)
+	answer, err = request(ctx)
+	return answer, done, err
 }
 
 // url is the address of something below the worker's API root. The transport adds the host.

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,9 @@ import (
 type sink struct {
 	header       http.Header
 	all, largest int
+	// meanwhile is called in each write; nil: nothing is.
+	meanwhile func()
+	deadline  time.Time
 }
 
 func (s *sink) Header() http.Header { return s.header }
@@ -23,15 +27,27 @@ func (s *sink) WriteHeader(int)     {}
 func (s *sink) Write(content []byte) (int, error) {
 	s.all += len(content)
 	s.largest = max(s.largest, len(content))
+	if s.meanwhile != nil {
+		s.meanwhile()
+	}
 	return len(content), nil
+}
+
+func (s *sink) SetWriteDeadline(at time.Time) error {
+	s.deadline = at
+	return nil
 }
 
 // asks counts what the user gets.
 func (w *world) asks(what string) *sink {
 	out := &sink{header: http.Header{}}
+	w.asksFor(what, out)
+	return out
+}
+
+func (w *world) asksFor(what string, out *sink) {
 	path := apiRoot + "/namespaces/" + namespace + "/jobs/job/" + what
 	w.api.Config.Handler.ServeHTTP(out, httptest.NewRequestWithContext(w.t.Context(), http.MethodGet, path, nil))
-	return out
 }
 
 // TestTextsOfAWorkerDontGrow: of some, JSON can make six times as many bytes. Events are never all

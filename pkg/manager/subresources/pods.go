@@ -24,6 +24,7 @@ func (h *handler) pods(w *responseWriter, r *http.Request, req *request) error {
 	out := list{to: w, kind: "PodList"}
 	failed, err := p.each(r.Context(), func(ctx context.Context, at *location) error {
 		return at.eachChunk(ctx, podChoice{}, func(chunk *corev1.PodList) error {
+			defer w.within(p.timeout)()
 			if err := out.begin(p, chunk.ResourceVersion); err != nil {
 				return err
 			}
@@ -45,50 +46,60 @@ func (h *handler) pods(w *responseWriter, r *http.Request, req *request) error {
 // Pods are copied chunk by chunk: the manager doesn't hold all Pods of a large Job in memory.
 const (
 	podsPerChunk = 50
-	// maxChunks bounds what the workers of a Job may return: 100,000 Pods, the most completions of an
-	// Indexed Job.
+	// maxChunks bounds what the workers of a Job may return: 100,000 Pods, the most completions of
+	// an Indexed Job.
 	maxChunks = 2000
 	// chunkShrinks is by what the size of a chunk is divided if it's too large.
 	chunkShrinks = 8
+	// maxContinueBytes bounds where the next chunk begins, which API servers say in some hundred.
+	maxContinueBytes = 8 << 10
 )
 
 // eachChunk calls do with the mirror's Pods, chunk by chunk; there is at least one, which may be
-// empty.
+// empty. A chunk is held until do returns.
 func (at *location) eachChunk(ctx context.Context, w podChoice, do func(*corev1.PodList) error) error {
-	selector, err := w.selector(at.job)
-	if err != nil {
-		return unavailable("worker %q: %s", at.worker, clean(err.Error()))
+	if at.unselectable != nil {
+		return unavailable("worker %q: %s", at.worker, clean(at.unselectable.Error()))
 	}
-	options := metav1.ListOptions{LabelSelector: selector, Limit: podsPerChunk}
+	options := metav1.ListOptions{LabelSelector: w.narrow(at.selector), Limit: podsPerChunk}
 	for ; at.chunks > 0; at.chunks-- {
-		chunk, err := at.podChunk(ctx, options)
-		if errors.Is(err, errTooLarge) && options.Limit > 1 { // large Pods: fewer at a time
+		next, err := at.podChunk(ctx, options, do)
+		if errors.Is(err, errTooLarge) { // large Pods: fewer at a time
 			options.Limit = max(options.Limit/chunkShrinks, 1)
 			continue
 		}
-		if err != nil {
-			return fromWorker(at.worker, "listing Pods", err)
-		}
-		at.keepOwn(chunk)
-		if err := do(chunk); err != nil {
+		if err != nil || next == "" {
 			return err
 		}
-		if chunk.Continue == "" {
-			return nil
-		}
-		options.Continue = chunk.Continue
+		options.Continue = next
 	}
 	return unavailable("worker %q has more Pods of the Job than are read for a request", at.worker)
 }
 
-func (at *location) podChunk(ctx context.Context, options metav1.ListOptions) (*corev1.PodList, error) {
-	chunk, err := read(ctx, at.link, at.timeout, func(ctx context.Context) (*corev1.PodList, error) {
+// isTooLong reports whether a worker has sent more items than were asked for, or a long text as the
+// place where the next chunk begins.
+func isTooLong(items int, chunk metav1.ListInterface, options metav1.ListOptions) bool {
+	return items > int(options.Limit) || len(chunk.GetContinue()) > maxContinueBytes
+}
+
+// podChunk calls do with one chunk, and returns where the next one begins. It returns errTooLarge
+// if fewer Pods at a time may do.
+func (at *location) podChunk(ctx context.Context, options metav1.ListOptions, do func(*corev1.PodList) error) (next string, err error) {
+	chunk, done, err := read(ctx, at.link, at.job.Namespace, at.timeout, func(ctx context.Context) (*corev1.PodList, error) {
 		return at.core.Pods(at.job.Namespace).List(ctx, options)
 	})
-	if err == nil && len(chunk.Items) > int(options.Limit) {
-		return nil, errTooLarge
+	defer done()
+	if err == nil && isTooLong(len(chunk.Items), chunk, options) {
+		err = errTooLarge
 	}
-	return chunk, err
+	if errors.Is(err, errTooLarge) && options.Limit > 1 {
+		return "", errTooLarge
+	}
+	if err != nil {
+		return "", fromWorker(at.worker, "listing Pods", err)
+	}
+	at.keepOwn(chunk)
+	return chunk.Continue, do(chunk)
 }
 
 // keepOwn drops Pods that the mirror doesn't control: anybody can set labels. It drops those, too,
@@ -96,7 +107,7 @@ func (at *location) podChunk(ctx context.Context, options metav1.ListOptions) (*
 func (at *location) keepOwn(chunk *corev1.PodList) {
 	own := chunk.Items[:0]
 	for i := range chunk.Items {
-		if metav1.IsControlledBy(&chunk.Items[i], at.job) && at.isWellFormed(&chunk.Items[i]) {
+		if metav1.IsControlledBy(&chunk.Items[i], &at.job) && at.isWellFormed(&chunk.Items[i]) {
 			chunk.Items[i].ManagedFields = nil
 			own = append(own, chunk.Items[i])
 		}
@@ -123,7 +134,7 @@ func (at *location) pod(ctx context.Context, w podChoice, r rank) (*corev1.Pod, 
 	err := at.eachChunk(ctx, w, func(chunk *corev1.PodList) error {
 		for i := range chunk.Items {
 			if best == nil || r.better(&chunk.Items[i], best) {
-				best = chunk.Items[i].DeepCopy() // the chunk can be freed
+				best = slim(&chunk.Items[i])
 			}
 		}
 		return nil
@@ -138,15 +149,16 @@ func (at *location) pod(ctx context.Context, w podChoice, r rank) (*corev1.Pod, 
 }
 
 func (at *location) named(ctx context.Context, name string) (*corev1.Pod, error) {
-	pod, err := read(ctx, at.link, at.timeout, func(ctx context.Context) (*corev1.Pod, error) {
+	pod, done, err := read(ctx, at.link, at.job.Namespace, at.timeout, func(ctx context.Context) (*corev1.Pod, error) {
 		return at.core.Pods(at.job.Namespace).Get(ctx, name, metav1.GetOptions{})
 	})
+	defer done()
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, fromWorker(at.worker, fmt.Sprintf("reading Pod %q", name), err)
 	}
 	// The user may not learn whether there is another Pod of that name.
-	if err != nil || !metav1.IsControlledBy(pod, at.job) || !at.isWellFormed(pod) {
+	if err != nil || !metav1.IsControlledBy(pod, &at.job) || !at.isWellFormed(pod) {
 		return nil, notFound("Job %q has no Pod %q in worker %q", at.job.Name, name, at.worker)
 	}
-	return pod, nil
+	return slim(pod), nil
 }

@@ -58,7 +58,8 @@ func fromWorker(worker, request string, err error) error {
 		return err
 	case errors.Is(err, errTooLarge):
 		return statusError(http.StatusBadGateway, metav1.StatusReasonInternalError,
-			"the answer of worker %q (%s) is larger than %d MiB, or has more than %d objects", worker, request, maxAnswerBytes>>20, maxAnswerValues)
+			"the answer of worker %q (%s) is larger than %d MiB, or has more than %d objects or %d fields",
+			worker, request, maxAnswerBytes>>20, maxAnswerValues, maxAnswerFields)
 	case errors.Is(err, errCostly):
 		return statusError(http.StatusBadGateway, metav1.StatusReasonInternalError, "worker %q (%s): %s", worker, request, errCostly)
 	default:

@@ -46,6 +46,7 @@ type world struct {
 	worker *worker
 	api    *httptest.Server
 	server *server
+	find   *finder
 	// authorize decides who may do what. Without it, everybody may do everything.
 	authorize authorizer
 	// jobs can be asked after table.
@@ -65,9 +66,10 @@ func newWorld(t *testing.T, edits ...func(*Options)) *world {
 	}
 	w.server = newServer(options.withDefaults(), logr.Discard())
 	links := newLinks(w.hub, w.server.options)
+	w.find = &finder{readJob: w.hub.job, origin: origin, timeout: w.server.options.RequestTimeout, links: links}
 	w.api = httptest.NewServer(newHandler(w.server, backends{
 		authenticate: anybody{}, authorize: w,
-		find:   &finder{readJob: w.hub.job, origin: origin, timeout: w.server.options.RequestTimeout, links: links},
+		find:   w.find,
 		leader: &leader{Explainer: &explains{}, leads: closed()},
 		jobs:   w.jobs,
 	}))
