@@ -28,7 +28,8 @@ import (
 // once.
 //
 // What the cache doesn't hold of a Job is read each time that it's looked at, and its workers have
-// it looked at often. So these reads are paced, for each namespace.
+// it looked at often. So these reads are paced, for each namespace. Large objects that are carried
+// along with Jobs have their places among the Jobs.
 type wholeJobs struct {
 	client client.Client
 	live   client.Reader
@@ -95,6 +96,10 @@ func (a *allowance) reserve(weight int64) bool {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	return a.reserveLocked(weight)
+}
+
+func (a *allowance) reserveLocked(weight int64) bool {
 	if weight <= a.bytes {
 		return true
 	}
@@ -131,14 +136,39 @@ func (a *allowance) mayLook(job types.UID) bool {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.isAheadLocked() {
+		return false
+	}
+	a.spendLocked(weight)
+	return true
+}
+
+// Reserve implements copier.Memory: for what is carried along, beside what is held for the Job. It's
+// paced as looks at Jobs are.
+func (a *allowance) Reserve(bytes int64) (release func(used int64), err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.isAheadLocked() || !a.reserveLocked(a.bytes+bytes) {
+		return nil, errNoPlace
+	}
+	return func(used int64) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.addLocked(-bytes)
+		a.spendLocked(used)
+	}, nil
+}
+
+// isAheadLocked reports whether the namespace has read for looks as much as it may.
+func (a *allowance) isAheadLocked() bool {
+	return a.readUntil[a.key.Namespace].Sub(a.clock.Now()) > lookAhead
+}
+
+func (a *allowance) spendLocked(bytes int64) {
 	now := a.clock.Now()
 	maps.DeleteFunc(a.readUntil, func(_ string, until time.Time) bool { return until.Before(now) })
 	until := later(a.readUntil[a.key.Namespace], now)
-	if until.Sub(now) > lookAhead {
-		return false
-	}
-	a.readUntil[a.key.Namespace] = until.Add(time.Duration(float64(weight) / lookBytes * float64(time.Second)))
-	return true
+	a.readUntil[a.key.Namespace] = until.Add(time.Duration(float64(bytes) / lookBytes * float64(time.Second)))
 }
 
 func later(a, b time.Time) time.Time {
