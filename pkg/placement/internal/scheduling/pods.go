@@ -90,6 +90,13 @@ func (p *Pods) Owner(uid types.UID) (job types.NamespacedName, lasts bool) {
 	return types.NamespacedName{}, false
 }
 
+// Has reports whether Pods of a Job are there. No Job has a key without a name.
+func (p *Pods) Has(job types.NamespacedName) bool {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	return job.Name != "" && p.jobs[job] > 0
+}
+
 // Forget removes all Pods, before they're listed again.
 func (p *Pods) Forget() {
 	p.lock.Lock()
