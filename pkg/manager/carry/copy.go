@@ -22,8 +22,8 @@ func newCopy(source Object, r Rules) Object {
 	return object
 }
 
-// updated returns a copy updated from its source. It keeps what others have added. It shares what it
-// has with both: nobody changes them.
+// updated returns a copy updated from its source. It keeps what others have added. It shares what
+// it has with both: nobody changes them.
 func updated(existing, source Object, r Rules) Object {
 	object := shallow(existing)
 	stamp(object, source, r)

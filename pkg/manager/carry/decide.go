@@ -116,7 +116,8 @@ func leaveForeign(s Snapshot, _ Rules) Decision {
 	return Decision{Do: Leave, Note: s.Ref.String() + " there isn't Jobferry's and differs from the hub's; it is used as it is"}
 }
 
-// MaxBytes is about what a source may take in memory: more than any does that hasn't very many keys.
+// MaxBytes is about what a source may take in memory: more than any does that hasn't very many
+// keys.
 const MaxBytes = 16 << 20
 
 func isTooLarge(s Snapshot, _ Rules) bool { return s.Size > MaxBytes }

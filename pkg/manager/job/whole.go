@@ -143,8 +143,8 @@ func (a *allowance) mayLook(job types.UID) bool {
 	return true
 }
 
-// Reserve implements copier.Memory: for what is carried along, beside what is held for the Job. It's
-// paced as looks at Jobs are.
+// Reserve implements copier.Memory: for what is carried along, beside what is held for the Job.
+// It's paced as looks at Jobs are.
 func (a *allowance) Reserve(bytes int64) (release func(used int64), err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

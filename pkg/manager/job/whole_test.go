@@ -369,7 +369,8 @@ func TestALightJobThatCannotBeReadWaits(t *testing.T) {
 	}
 }
 
-// TestWhatIsCarriedSharesTheMemory with the Jobs that are read whole, and is paced as looks at them.
+// TestWhatIsCarriedSharesTheMemory with the Jobs that are read whole, and is paced as looks at
+// them.
 func TestWhatIsCarriedSharesTheMemory(t *testing.T) {
 	clock := testingclock.NewFakeClock(noon)
 	whole := newWholeJobs(nil, nil, clock, nil)

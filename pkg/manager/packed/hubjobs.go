@@ -69,8 +69,8 @@ func (h *HubJobs) Validate() error {
 }
 
 // Transform keeps of Jobs that aren't ours only what tells that they aren't, and of ours what is
-// read. One that is held whole is packed. Informers apply it twice to what they list, and the second
-// time it changes nothing.
+// read. One that is held whole is packed. Informers apply it twice to what they list, and the
+// second time it changes nothing.
 func (h *HubJobs) Transform(object any) (any, error) {
 	j, ok := object.(*batchv1.Job)
 	if !ok {
@@ -139,7 +139,8 @@ var jobType = reflect.TypeFor[batchv1.Job]()
 const SmallWeight = 256 << 10
 
 // Most of what a Job takes while it's read as JSON, beside what is made of it: the text has six
-// bytes for a `<` of the protobuf, and it's there in pieces, as a whole, and as the text of a field.
+// bytes for a `<` of the protobuf, and it's there in pieces, as a whole, and as the text of a
+// field.
 const (
 	weightOfProtobuf = 24
 	// neverHeavy is the size in protobuf up to which any Job weighs SmallWeight at most.

@@ -57,8 +57,8 @@ type Memory interface {
 	Reserve(bytes int64) (release func(used int64), err error)
 }
 
-// smallBytes bounds the answers to reads for which nothing is reserved. A larger object is read with
-// largeBytes: it and its copy, and what is written of it.
+// smallBytes bounds the answers to reads for which nothing is reserved. A larger object is read
+// with largeBytes: it and its copy, and what is written of it.
 const (
 	smallBytes = 64 << 10
 	largeBytes = 32 << 20
@@ -188,8 +188,8 @@ func (r *run) note(ref carry.Ref, decision carry.Decision) {
 	}
 }
 
-// gather reads the object in the worker and its source, with memory if one of them is large. That is
-// to be released when nothing of the snapshot is used any more.
+// gather reads the object in the worker and its source, with memory if one of them is large. That
+// is to be released when nothing of the snapshot is used any more.
 func (r *run) gather(ctx context.Context, ref carry.Ref) (snapshot carry.Snapshot, release func(), err error) {
 	snapshot, err = r.read(pages.Within(ctx, smallBytes), ref)
 	if !errors.Is(err, pages.ErrTooLarge) {

@@ -27,7 +27,8 @@
 // # Memory
 //
 // What is read has smallBytes at most. An object that has more is read again, with a part of a
-// memory that it shares with others. If there is none, Carry fails, and is to be called again later.
+// memory that it shares with others. If there is none, Carry fails, and is to be called again
+// later.
 //
 // # Writes
 //

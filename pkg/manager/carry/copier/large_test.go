@@ -66,8 +66,8 @@ func configMap(keys, bytes int) *corev1.ConfigMap {
 	return c
 }
 
-// TestLargeObjectsTakeMemoryThatIsReserved: nothing of a large object is decoded without. Of what is
-// allocated, half are maps that have grown.
+// TestLargeObjectsTakeMemoryThatIsReserved: nothing of a large object is decoded without. Of what
+// is allocated, half are maps that have grown.
 func TestLargeObjectsTakeMemoryThatIsReserved(t *testing.T) {
 	const nothing = 2 << 20
 	full := errors.New("full")

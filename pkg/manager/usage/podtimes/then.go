@@ -10,9 +10,9 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 )
 
-// walkPace is in how much time one Pod may be looked at, and walkAhead for how much time in advance.
-// A worker may show all Pods that it has as those of one mirror, and the mirrors of many Jobs as
-// that one. To look at each Pod twice, as a manager does that has started, exceeds neither.
+// walkPace is in how much time one Pod may be looked at, and walkAhead for how much time in
+// advance. A worker may show all Pods that it has as those of one mirror, and the mirrors of many
+// Jobs as that one. To look at each Pod twice, as a manager does that has started, exceeds neither.
 const (
 	walkPace  = 10 * time.Microsecond
 	walkAhead = 10 * time.Second

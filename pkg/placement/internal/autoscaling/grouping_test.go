@@ -44,8 +44,8 @@ func TestGroupOfANode(t *testing.T) {
 	}
 }
 
-// TestGroupsOfManyNodes: Pods of a worker change all the time, and each node's group is found again.
-// A node is compared with few of many groups.
+// TestGroupsOfManyNodes: Pods of a worker change all the time, and each node's group is found
+// again. A node is compared with few of many groups.
 func TestGroupsOfManyNodes(t *testing.T) {
 	const pools = 500
 	of := func(i int) map[string]string {

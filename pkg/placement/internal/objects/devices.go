@@ -46,7 +46,8 @@ func (s *Store) Devices(minor int, pods *scheduling.Pods, without types.Namespac
 	return s.own[without], true
 }
 
-// maxOwn bounds the Jobs with Pods of their own there that are judged while devices stay as they are.
+// maxOwn bounds the Jobs with Pods of their own there that are judged while devices stay as they
+// are.
 const maxOwn = 8
 
 // withoutOwn are the devices if the claims of one Job don't count.

@@ -7,8 +7,8 @@ import (
 )
 
 // What takes longer than quick to be made of a worker's objects stays as it is for nine times as
-// long, whatever changes. It's made while others wait, so a worker whose objects change all the time
-// would else keep Jobs from being placed anywhere.
+// long, whatever changes. It's made while others wait, so a worker whose objects change all the
+// time would else keep Jobs from being placed anywhere.
 const (
 	quick = time.Millisecond
 	rests = 9
