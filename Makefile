@@ -43,8 +43,8 @@ MORE_LENGTH    := TestTwoHundredWorkersComeAndGo|TestManyJobs|TestQueues|TestSca
 # The race detector makes these tests take five times as long, and has nothing to find: packages without a
 # goroutine, and tests with very much input, on one.
 SEQUENTIAL       := mirror(/.*)?|manager/line/waiting|manager/line/stockout|manager/dispatch|manager/usage|autoscaling|worker/plan
-COUNTING_FOLDERS := util/decoded|util/jsonscan|manager/packed|manager/job|internal/feed|internal/link|internal/scheduling|internal/devices|usage/podtimes|manager/subresources
-COUNTING         := TestOneTenantsJobsTakeLittleMemory|TestHowManyJobsAreHeldWhole|TestJobsOfTinyElementsCountAsTheyAreUnpacked|TestTheWeightOfAJobIsEnough|TestTheLargestJobs|TestExactIsEnough|TestListsAreMadeOfTheirLengths|TestLargeJobsReadWholeTakeLittleMemory|TestForgedMirrorsTakeLittleMemory|TestManyPodsTakeLittleMemory|TestTheTimesOfManyPodsTakeLittleMemory|TestManySmallEventsAreNoLargeOne|TestLargeLabelsOfAWorker|TestAWorkerWithVeryManyVolumes|TestHostileWorkers|TestAWorkerThatMakesUpPods|TestSelectorsOfAWorkerAreCheap
+COUNTING_FOLDERS := util/decoded|util/pages|carry/copier|util/jsonscan|manager/packed|manager/job|internal/feed|internal/link|internal/scheduling|internal/devices|usage/podtimes|manager/subresources
+COUNTING         := TestListsOfACacheComeInPages|TestLargeObjectsTakeMemoryThatIsReserved|TestOneTenantsJobsTakeLittleMemory|TestHowManyJobsAreHeldWhole|TestJobsOfTinyElementsCountAsTheyAreUnpacked|TestTheWeightOfAJobIsEnough|TestTheLargestJobs|TestExactIsEnough|TestListsAreMadeOfTheirLengths|TestLargeJobsReadWholeTakeLittleMemory|TestForgedMirrorsTakeLittleMemory|TestManyPodsTakeLittleMemory|TestTheTimesOfManyPodsTakeLittleMemory|TestManySmallEventsAreNoLargeOne|TestLargeLabelsOfAWorker|TestAWorkerWithVeryManyVolumes|TestHostileWorkers|TestAWorkerThatMakesUpPods|TestSelectorsOfAWorkerAreCheap
 E2E_TIMEOUT ?= 25m
 # They run the programs that `make build` makes, which go's cache of test results doesn't see: -count 1.
 # Without JOBFERRY_BIN, each package builds them in the time of its tests.

@@ -1,6 +1,9 @@
 package carry
 
 import (
+	"maps"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -19,12 +22,27 @@ func newCopy(source Object, r Rules) Object {
 	return object
 }
 
-// updated returns a copy updated from its source. It keeps what others have added.
+// updated returns a copy updated from its source. It keeps what others have added. It shares what
+// it has with both: nobody changes them.
 func updated(existing, source Object, r Rules) Object {
-	object := existing.DeepCopyObject().(Object)
+	object := shallow(existing)
 	stamp(object, source, r)
 	setContent(object, source)
 	return object
+}
+
+func shallow(object Object) Object {
+	switch from := object.(type) {
+	case *corev1.ConfigMap:
+		to := *from
+		return &to
+	case *corev1.Secret:
+		to := *from
+		return &to
+	default:
+		to := *object.(*corev1.ServiceAccount)
+		return &to
+	}
 }
 
 func kindOf(object Object) Kind {
@@ -40,7 +58,7 @@ func kindOf(object Object) Kind {
 
 // stamp sets the metadata of a copy. It adds labels, and never removes any.
 func stamp(object, source Object, r Rules) {
-	labels, annotations := object.GetLabels(), object.GetAnnotations()
+	labels, annotations := maps.Clone(object.GetLabels()), maps.Clone(object.GetAnnotations())
 	if labels == nil {
 		labels = map[string]string{}
 	}
@@ -66,15 +84,16 @@ func isCopy(object Object, origin v1alpha1.Origin) bool {
 func setContent(object, source Object) {
 	switch to := object.(type) {
 	case *corev1.ConfigMap:
-		from := source.DeepCopyObject().(*corev1.ConfigMap)
+		from := source.(*corev1.ConfigMap)
 		to.Data, to.BinaryData, to.Immutable = from.Data, from.BinaryData, from.Immutable
 	case *corev1.Secret:
-		from := source.DeepCopyObject().(*corev1.Secret)
+		from := source.(*corev1.Secret)
 		to.Type, to.Data, to.Immutable = from.Type, from.Data, from.Immutable
 	case *corev1.ServiceAccount:
-		from := source.DeepCopyObject().(*corev1.ServiceAccount)
+		from := source.(*corev1.ServiceAccount)
 		to.AutomountServiceAccountToken = from.AutomountServiceAccountToken
 		has := sets.New(to.ImagePullSecrets...) // a tenant may list very many
+		to.ImagePullSecrets = slices.Clip(to.ImagePullSecrets)
 		for _, secret := range from.ImagePullSecrets {
 			if !has.Has(secret) {
 				has.Insert(secret)
@@ -86,7 +105,7 @@ func setContent(object, source Object) {
 
 // sameContent reports whether an object has all that is carried of a source.
 func sameContent(object, source Object) bool {
-	would := object.DeepCopyObject().(Object)
+	would := shallow(object)
 	setContent(would, source)
 	return equality.Semantic.DeepEqual(would, object)
 }

@@ -40,6 +40,8 @@ type Snapshot struct {
 	Namespace string
 	// Source is the object on the hub; nil: there is none.
 	Source Object
+	// Size is about what the source takes in memory, if it isn't small.
+	Size int64
 	// Unreadable says why the manager may not read the source.
 	Unreadable string
 	// Existing is the object of that name in the worker; nil: there is none.
@@ -76,6 +78,8 @@ var ruleTable = []struct {
 	when func(Snapshot, Rules) bool
 	then func(Snapshot, Rules) Decision
 }{
+	// What takes too much to be compared stays as it is.
+	{isTooLarge, tooLarge},
 	// A foreign object is used as it is.
 	{isForeign, leaveForeign},
 	// What never leaves the hub counts as missing.
@@ -110,6 +114,20 @@ func leaveForeign(s Snapshot, _ Rules) Decision {
 		return Decision{Do: Leave}
 	}
 	return Decision{Do: Leave, Note: s.Ref.String() + " there isn't Jobferry's and differs from the hub's; it is used as it is"}
+}
+
+// MaxBytes is about what a source may take in memory: more than any does that hasn't very many
+// keys.
+const MaxBytes = 16 << 20
+
+func isTooLarge(s Snapshot, _ Rules) bool { return s.Size > MaxBytes }
+
+func tooLarge(s Snapshot, r Rules) Decision {
+	if s.Ref.Optional || isForeign(s, r) || s.Existing != nil && isOwner(r.Mirror, s.Existing) {
+		return Decision{Do: Leave}
+	}
+	return Decision{Do: Leave, Blocked: fmt.Sprintf(
+		"%s has too many keys to be carried along: it takes more than %d MiB in memory: divide it into several", s.Ref, MaxBytes>>20)}
 }
 
 func isPrivate(s Snapshot, r Rules) bool { return private(s, r) != "" }

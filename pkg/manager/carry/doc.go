@@ -46,6 +46,7 @@
 // share of the references that are remembered. The mirror of a Job with more stays suspended, and
 // an event says so. The manager looks again from time to time, as for what is missing. API servers
 // don't check the names in all kinds of references: what no object can be called isn't asked for.
+// An object of so many keys that it takes more than MaxBytes in memory isn't carried either.
 //
 // # Trade-offs
 //

@@ -46,6 +46,6 @@ func isOwner(m *batchv1.Job, object metav1.Object) bool {
 
 func addOwner(object metav1.Object, m *batchv1.Job) {
 	if !isOwner(m, object) {
-		object.SetOwnerReferences(append(object.GetOwnerReferences(), ownerOf(m)))
+		object.SetOwnerReferences(append(slices.Clip(object.GetOwnerReferences()), ownerOf(m)))
 	}
 }

@@ -32,6 +32,7 @@ const (
 type Object interface {
 	metav1.Object
 	runtime.Object
+	Marshal() ([]byte, error)
 }
 
 // New returns an empty object of a kind; nil: it's none of those carried.

@@ -156,10 +156,10 @@ func (w *Worker) Room(job types.NamespacedName) *placement.Room {
 // PodTimes are those of a Job's Pods, by the UID of the mirror.
 func (w *Worker) PodTimes(mirror types.UID) usage.Times { return w.feed.Times().Times(mirror) }
 
-// PodTimesAt returns the times that PodTimes had at the moment of an account, of the Pods that are
-// still there.
-func (w *Worker) PodTimesAt(mirror types.UID, then usage.Accounted) usage.Times {
-	return w.feed.Times().TimesAt(mirror, then)
+// PodTimesAt returns the times that PodTimes had at the moment of an account, and at that of the
+// list of all Pods. Without a view they aren't known yet.
+func (w *Worker) PodTimesAt(mirror types.UID, account usage.Accounted) (then, listed usage.Times) {
+	return w.feed.Times().TimesAt(mirror, account)
 }
 
 // ended reports whether nothing of the connection runs any more.

@@ -27,9 +27,24 @@ const (
 
 // allows reports whether a Job of some weight may be read for a look at it now, and counts that.
 func (p *pace) allows(namespace string, weight int64) bool {
-	if weight <= packed.SmallWeight {
+	switch {
+	case weight <= packed.SmallWeight:
 		return true
+	case p.isAhead(namespace):
+		return false
 	}
+	p.spend(namespace, weight)
+	return true
+}
+
+// isAhead reports whether a namespace has had as much read as may be.
+func (p *pace) isAhead(namespace string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.until[namespace].Sub(p.clock.Now()) > lookAhead
+}
+
+func (p *pace) spend(namespace string, bytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.clock.Now()
@@ -38,9 +53,5 @@ func (p *pace) allows(namespace string, weight int64) bool {
 	if until.Before(now) {
 		until = now
 	}
-	if until.Sub(now) > lookAhead {
-		return false
-	}
-	p.until[namespace] = until.Add(time.Duration(float64(weight) / lookBytes * float64(time.Second)))
-	return true
+	p.until[namespace] = until.Add(time.Duration(float64(bytes) / lookBytes * float64(time.Second)))
 }

@@ -85,6 +85,24 @@ func (p *place) reserve(weight int64) bool {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return p.reserveLocked(weight)
+}
+
+// reserveMore takes some bytes beside what the turn holds; giveBack gives them back.
+func (p *place) reserveMore(bytes int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.reserveLocked(p.bytes + bytes)
+}
+
+func (p *place) giveBack(bytes int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.addLocked(-bytes)
+	p.wakeLocked()
+}
+
+func (p *place) reserveLocked(weight int64) bool {
 	had := p.bytes
 	if weight <= had {
 		return true

@@ -29,6 +29,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/flapping"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/manager/line"
+	"github.com/jobferry/jobferry/pkg/util/pages"
 	"github.com/jobferry/jobferry/pkg/util/queue"
 )
 
@@ -137,7 +138,11 @@ func (r *Reconciler) setupCarry(mgr ctrl.Manager, t *triggers) error {
 	if err != nil {
 		return err
 	}
-	r.copier = &copier.Copier{Hub: r.live, Origin: r.options.Origin, HubKeys: r.options.HubKeys, Registers: r.isRegistration, Tracker: tracker, Watch: watch}
+	hub, err := client.New(pages.Bounded(mgr.GetConfig()), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return fmt.Errorf("client of what Jobs need: %w", err)
+	}
+	r.copier = &copier.Copier{Hub: hub, Origin: r.options.Origin, HubKeys: r.options.HubKeys, Registers: r.isRegistration, Tracker: tracker, Watch: watch}
 	return mgr.Add(watch)
 }
 

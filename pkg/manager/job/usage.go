@@ -1,7 +1,6 @@
 package job
 
 import (
-	"math"
 	"slices"
 	"time"
 
@@ -141,8 +140,6 @@ func (r *Reconciler) compare(o *usage.Observation, m usage.Mirror, t *turn) used
 	if !ok {
 		return usedBefore{mirror: o.ID()}
 	}
-	then := w.PodTimesAt(o.UID, m.Accounted(o))
-	at := then.Listed.Add(-o.Ahead)
-	listed := w.PodTimesAt(o.UID, usage.Accounted{At: at, Newest: at, Running: math.MaxInt64})
+	then, listed := w.PodTimesAt(o.UID, m.Accounted(o))
 	return usedBefore{o.ID(), m.Before(then, listed, o, t.Now), then.View}
 }

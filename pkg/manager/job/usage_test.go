@@ -26,12 +26,14 @@ type timedWorker struct {
 	times usage.Times
 }
 
-func (v *timedWorker) get(string) (worker, bool)                             { return v, true }
-func (v *timedWorker) viewHolders(types.NamespacedName) []workerView         { return nil }
-func (v *timedWorker) view(string) (workerView, bool)                        { return v, true }
-func (v *timedWorker) Synced() bool                                          { return true }
-func (v *timedWorker) PodTimes(types.UID) usage.Times                        { return v.times }
-func (v *timedWorker) PodTimesAt(_ types.UID, _ usage.Accounted) usage.Times { return v.times }
+func (v *timedWorker) get(string) (worker, bool)                     { return v, true }
+func (v *timedWorker) viewHolders(types.NamespacedName) []workerView { return nil }
+func (v *timedWorker) view(string) (workerView, bool)                { return v, true }
+func (v *timedWorker) Synced() bool                                  { return true }
+func (v *timedWorker) PodTimes(types.UID) usage.Times                { return v.times }
+func (v *timedWorker) PodTimesAt(types.UID, usage.Accounted) (then, listed usage.Times) {
+	return v.times, v.times
+}
 func (v *timedWorker) View() clusters.View {
 	return clusters.View{Capacity: clusters.CapacityState{TimesKnown: true}}
 }

@@ -22,7 +22,8 @@ import (
 // needs a place. A Job for which there is none comes again, so that it holds up no other.
 //
 // What the cache doesn't hold of a Job is read each time that it's looked at, and its workers have
-// it looked at often. So these reads are paced, for each namespace.
+// it looked at often. So these reads are paced, for each namespace. Large objects that are carried
+// along with Jobs have their places among the Jobs.
 type wholeJobs struct {
 	*places
 	client client.Client
@@ -52,6 +53,19 @@ type allowance struct {
 
 func (w *wholeJobs) open(key types.NamespacedName) *allowance {
 	return &allowance{place: place{places: w.places, key: key}, wholeJobs: w}
+}
+
+// Reserve implements copier.Memory: for what is carried along, beside what is held for the Job.
+// It's paced as looks at Jobs are.
+func (a *allowance) Reserve(bytes int64) (release func(used int64), err error) {
+	namespace := a.key.Namespace
+	if a.looks.isAhead(namespace) || !a.reserveMore(bytes) {
+		return nil, errNoPlace
+	}
+	return func(used int64) {
+		a.giveBack(bytes)
+		a.looks.spend(namespace, used)
+	}, nil
 }
 
 // refresh reads the Job of a snapshot again, with its template and what is seen of its recent

@@ -380,3 +380,54 @@ func TestALightJobThatCannotBeReadWaits(t *testing.T) {
 		t.Errorf("%d mirrors, want 1", mirrors)
 	}
 }
+
+// TestWhatIsCarriedSharesTheMemory with the Jobs that are read whole, and is paced as looks at
+// them.
+func TestWhatIsCarriedSharesTheMemory(t *testing.T) {
+	clock := testingclock.NewFakeClock(noon)
+	whole := newWholeJobs(nil, nil, clock, nil)
+	var turns []*allowance
+	open := func(namespace string) *allowance {
+		turns = append(turns, whole.open(types.NamespacedName{Namespace: namespace, Name: "train"}))
+		return turns[len(turns)-1]
+	}
+	reserve := func(a *allowance, want error) func(used int64) {
+		t.Helper()
+		release, err := a.Reserve(wholeOfNamespace)
+		if !errors.Is(err, want) {
+			t.Errorf("%s got %v, want %v", a.key, err, want)
+		}
+		return release
+	}
+	first := open("greedy")
+	if !first.reserve(wholeOfNamespace / 2) { // its Job is large, too
+		t.Fatal("no place for the only Job")
+	}
+	release := reserve(first, nil)
+	reserve(open("greedy"), errNoPlace)
+	reserve(open("third"), errNoPlace)
+	release(0)
+	if first.bytes != wholeOfNamespace/2 {
+		t.Errorf("the turn holds %d bytes, want %d", first.bytes, wholeOfNamespace/2)
+	}
+	reserve(open("third"), nil)(0)
+	first.release()
+	taken := 0
+	for range 60 {
+		for a := open("greedy"); ; taken++ {
+			release, err := a.Reserve(wholeOfNamespace)
+			if err != nil {
+				break
+			}
+			release(lookBytes)
+		}
+		clock.Step(time.Second)
+	}
+	reserve(open("other"), nil)(0)
+	if want := 60 + 11; taken > want || taken < 60 {
+		t.Errorf("%d in a minute, want %d", taken, want)
+	}
+	if whole.held != 0 || len(whole.namespaces) > 0 {
+		t.Errorf("places stay taken: %d, %v", whole.held, whole.namespaces)
+	}
+}

@@ -28,9 +28,9 @@ type workerView interface {
 	Unschedulable(mirror types.UID) placement.Report
 	// PodTimes are those of a mirror's Pods.
 	PodTimes(mirror types.UID) usage.Times
-	// PodTimesAt returns the times that PodTimes had at the moment of an account, of the Pods that are
-	// still there.
-	PodTimesAt(mirror types.UID, then usage.Accounted) usage.Times
+	// PodTimesAt returns the times that PodTimes had at the moment of an account, and at that of the
+	// list of all Pods. Without a view they aren't known yet.
+	PodTimesAt(mirror types.UID, account usage.Accounted) (then, listed usage.Times)
 	// Free is what its scheduler knows, as far as it concerns one Job, whose own reservation and Pods
 	// aren't in its way, and what that Job reads besides; nil: not checked.
 	Free(job types.NamespacedName, reads placement.Reads) *placement.Snapshot

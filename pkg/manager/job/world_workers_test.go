@@ -123,7 +123,9 @@ func (v *fakeWorker) Unschedulable(uid types.UID) placement.Report {
 
 func (v *fakeWorker) PodTimes(types.UID) usage.Times { return usage.Times{} }
 
-func (v *fakeWorker) PodTimesAt(types.UID, usage.Accounted) usage.Times { return usage.Times{} }
+func (v *fakeWorker) PodTimesAt(types.UID, usage.Accounted) (then, listed usage.Times) {
+	return usage.Times{}, usage.Times{}
+}
 
 func (v *fakeWorker) Free(key types.NamespacedName, reads placement.Reads) *placement.Snapshot {
 	if v.unreadable {

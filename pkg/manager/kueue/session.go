@@ -23,6 +23,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/flapping"
+	"github.com/jobferry/jobferry/pkg/util/pages"
 )
 
 // +kubebuilder:rbac:groups=kueue.x-k8s.io,resources=workloads;admissionchecks;multikueueconfigs;multikueueclusters;resourceflavors,verbs=get;list;watch
@@ -50,7 +51,7 @@ func newSession(ctx context.Context, q *Queues, mgr ctrl.Manager, namespace stri
 		hub: mgr.GetClient(), live: mgr.GetAPIReader(),
 	}
 	var err error
-	s.objects, err = cache.New(mgr.GetConfig(), cache.Options{
+	s.objects, err = pages.NewCache(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject:         map[client.Object]cache.ByObject{&kueue.Workload{}: {Transform: slimWorkload}},

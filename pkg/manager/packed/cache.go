@@ -16,6 +16,8 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/util/pages"
 )
 
 // Cache is a cache.Cache that holds Jobs packed.
@@ -29,7 +31,7 @@ var (
 // errRead is returned for what can't be asked of a cache of packed Jobs.
 var errRead = errors.New("jobs are packed: list them by namespace and labels")
 
-// NewCache is cache.New, with Jobs packed after the transform that the options have for them.
+// NewCache is pages.NewCache, with Jobs packed after the transform that the options have for them.
 func NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
 	byObject := maps.Clone(options.ByObject)
 	if byObject == nil {
@@ -45,7 +47,7 @@ func NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
 	jobs.Transform = after(jobs.Transform)
 	byObject[&batchv1.Job{}], options.ByObject = jobs, byObject
 	options.NewInformer = withoutIndexes(options.NewInformer)
-	base, err := cache.New(config, options)
+	base, err := pages.NewCache(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("cache: %w", err)
 	}

@@ -2,7 +2,10 @@ package packed
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -10,8 +13,11 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	fcache "k8s.io/client-go/tools/cache/testing"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -89,6 +95,45 @@ func TestJobsAreReadFromTheCache(t *testing.T) {
 	}
 	if err := c.Get(t.Context(), types.NamespacedName{Namespace: a.Namespace, Name: "none"}, &job); !apierrors.IsNotFound(err) {
 		t.Errorf("a Job that isn't there: %v", err)
+	}
+}
+
+// TestJobsThatAreListed: an API server without the feature gate WatchList.
+func TestJobsThatAreListed(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		query := r.URL.Query()
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case query.Get("sendInitialEvents") != "":
+			w.WriteHeader(http.StatusUnprocessableEntity)
+			_, _ = w.Write([]byte(`{"apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "Invalid", "code": 422}`))
+		case query.Get("watch") != "":
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		default:
+			_ = json.NewEncoder(w).Encode(batchv1.JobList{
+				TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "JobList"},
+				ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []batchv1.Job{*running()},
+			})
+		}
+	}))
+	t.Cleanup(server.Close)
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(jobKind, meta.RESTScopeNamespace)
+	c, err := NewCache(&rest.Config{Host: server.URL}, cache.Options{Mapper: mapper})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.GetInformer(t.Context(), &batchv1.Job{}); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = c.Start(t.Context()) }()
+	if !c.WaitForCacheSync(t.Context()) {
+		t.Fatal("the cache hasn't synced")
+	}
+	var job batchv1.Job
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(running()), &job); err != nil {
+		t.Error(err)
 	}
 }
 

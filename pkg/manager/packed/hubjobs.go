@@ -69,13 +69,16 @@ func (h *HubJobs) Validate() error {
 }
 
 // Transform keeps of Jobs that aren't ours only what tells that they aren't, and of ours what is
-// read. One that is held whole is packed.
+// read. One that is held whole is packed. Informers apply it twice to what they list, and the
+// second time it changes nothing.
 func (h *HubJobs) Transform(object any) (any, error) {
 	j, ok := object.(*batchv1.Job)
 	if !ok {
 		return object, nil
 	}
-	h.weigh(j)
+	if !mirror.Light(j) {
+		h.weigh(j)
+	}
 	if !mirror.Managed(j) {
 		h.release(j)
 		return &batchv1.Job{

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -339,5 +340,21 @@ func TestHubJobsAreCounted(t *testing.T) {
 	h.OnDelete(job(3))
 	if len(h.sizes) != 0 || len(h.namespaces) != 0 || len(h.large) != 0 {
 		t.Errorf("left: %v, %v, %v", h.sizes, h.namespaces, h.large)
+	}
+}
+
+// TestInformersTransformTwice what they list: what is known of a Job stays.
+func TestInformersTransformTwice(t *testing.T) {
+	h := NewHubJobs()
+	j := hubJob("n", 1, 1<<20)
+	want := WeightOf(j)
+	j.Spec.Suspend = ptr.To(true)
+	once := hold(t, h, j)
+	twice := hold(t, h, once.DeepCopy())
+	if diff := cmp.Diff(once, twice); diff != "" {
+		t.Errorf("-once +twice:\n%s", diff)
+	}
+	if got := h.Weight(j.UID); got < want {
+		t.Errorf("the Job weighs %d, want %d", got, want)
 	}
 }

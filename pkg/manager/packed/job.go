@@ -8,6 +8,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
@@ -59,6 +61,7 @@ func FactsOf(job *batchv1.Job) Facts {
 var (
 	_ cache.TransformFunc       = Pack
 	_ metav1.ObjectMetaAccessor = &Job{}
+	_ runtime.Object            = &Job{}
 )
 
 // Pack is the transform of an informer of Jobs. It returns all but batchv1.Jobs as they are.
@@ -160,3 +163,9 @@ func (j *Job) unpackInto(job *batchv1.Job) {
 func (j *Job) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{Name: j.data[:j.key], ResourceVersion: j.resourceVersion()}
 }
+
+// GetObjectKind implements runtime.Object, for lists of packed Jobs. They don't have their kind.
+func (j *Job) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+// DeepCopyObject implements runtime.Object. Nobody changes a packed Job.
+func (j *Job) DeepCopyObject() runtime.Object { return j }

@@ -69,7 +69,7 @@ func (m *Mirror) Before(then, listed Times, o *Observation, now time.Time) Befor
 		doubtful := min(missing, Seconds(again)*Seconds(max(m.At-m.Since, 0)))
 		before.Seconds, before.Count = missing-doubtful, gone-again
 		before.Succeeded = max(m.Succeeded-seconds(then.Succeeded), 0)
-		ran := Seconds(min(gone, m.Pods)) * Seconds(max(last-m.At, 0))
+		ran := Seconds(min(gone, max(m.Pods-then.Running, 0))) * Seconds(max(last-m.At, 0))
 		before.Unknown = max(before.Unknown, unknown+ran+doubtful)
 	}
 	return before

@@ -25,7 +25,7 @@ func TestTheManagerRestarts(t *testing.T) {
 		want, unknown float64
 	}{
 		"all are there":         {Times{Count: 2, Ended: 50 * time.Second, Running: 2, Since: then.Add(-25 * time.Second)}, ended(110, 80), 110, 0},
-		"those that ended went": {Times{Running: 2, Since: then.Add(-25 * time.Second)}, ended(60, 60), 110, 120},
+		"those that ended went": {Times{Running: 2, Since: then.Add(-25 * time.Second)}, ended(60, 60), 110, 0},
 		"one that ran went":     {Times{Count: 2, Ended: 50 * time.Second, Running: 1, Since: then.Add(-20 * time.Second)}, ended(75, 20), 105, 60},
 		"one that ran went, or has another node": {
 			Times{Count: 2, Ended: 50 * time.Second, Running: 1, Since: then.Add(-20 * time.Second), Later: 1}, ended(75, 20), 80, 85,

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -15,38 +16,38 @@ var ErrTooLarge = errors.New("the answer has more bytes than it may have")
 // Bounded returns a copy of a config, whose clients heed Within.
 func Bounded(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
-	config.Wrap(func(to http.RoundTripper) http.RoundTripper { return transport{to} })
+	config.Wrap(Transport)
 	return config
 }
+
+// Transport is a transport that heeds Within.
+func Transport(to http.RoundTripper) http.RoundTripper { return transport{to} }
 
 type boundKey struct{}
 
 // Within returns a context whose requests fail with ErrTooLarge, before anything is decoded, when
 // their answers have more bytes.
-func Within(ctx context.Context, bytes int64) context.Context {
-	return context.WithValue(ctx, boundKey{}, bytes)
+func Within(ctx context.Context, most int64) context.Context {
+	return context.WithValue(ctx, boundKey{}, most)
 }
 
 type transport struct{ http.RoundTripper }
 
-// RoundTrip implements http.RoundTripper.
+// RoundTrip implements http.RoundTripper. It fails itself: client-go logs what fails later.
 func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	answer, err := t.RoundTripper.RoundTrip(request)
-	if bytes, bounded := request.Context().Value(boundKey{}).(int64); err == nil && bounded {
-		answer.Body = &body{answer.Body, bytes}
+	most, bounded := request.Context().Value(boundKey{}).(int64)
+	if err != nil || !bounded {
+		return answer, err //nolint:wrapcheck // it's the transport's own
 	}
-	return answer, err //nolint:wrapcheck // it's the transport's own
-}
-
-type body struct {
-	io.ReadCloser
-	left int64
-}
-
-func (b *body) Read(into []byte) (int, error) {
-	n, err := b.ReadCloser.Read(into)
-	if b.left -= int64(n); b.left < 0 {
-		return 0, ErrTooLarge
+	defer answer.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, most+1))
+	switch {
+	case err != nil:
+		return nil, err //nolint:wrapcheck // it's the body's own
+	case int64(len(text)) > most:
+		return nil, ErrTooLarge
 	}
-	return n, err //nolint:wrapcheck // it's the body's own
+	answer.Body = io.NopCloser(bytes.NewReader(text))
+	return answer, nil
 }

@@ -16,13 +16,18 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/util/decoded"
+	"github.com/jobferry/jobferry/pkg/util/pages"
 )
 
 // maxTries bounds the attempts for one object that another writer changes at the same time.
 const maxTries = 5
 
-// errContended: another writer keeps changing the object.
-var errContended = errors.New("it keeps being changed, or is being deleted")
+// errContended: another writer keeps changing the object, and errOvertaken: it has once.
+var (
+	errContended = errors.New("it keeps being changed, or is being deleted")
+	errOvertaken = errors.New("it has been changed")
+)
 
 // Watcher watches kinds of sources.
 type Watcher interface {
@@ -44,6 +49,20 @@ type Copier struct {
 	// Watch watches the kinds that are needed.
 	Watch Watcher
 }
+
+// Memory is what large objects share.
+type Memory interface {
+	// Reserve takes some of it, until it's released with what the objects really took: who has used
+	// much gets none for some time. It fails if there is none, and doesn't wait.
+	Reserve(bytes int64) (release func(used int64), err error)
+}
+
+// smallBytes bounds the answers to reads for which nothing is reserved. A larger object is read
+// with largeBytes: it and its copy, and what is written of it.
+const (
+	smallBytes = 64 << 10
+	largeBytes = 32 << 20
+)
 
 // Worker is what a Copier needs of a worker cluster.
 type Worker interface {
@@ -74,9 +93,11 @@ func (e *WorkerError) Unwrap() error { return e.Err }
 // records it. Of what it did for this mirror before, it looks at what has changed or was missing;
 // if that is nothing, at all. It returns its writes, also if it fails in the end; a further call
 // continues.
-func (c *Copier) Carry(ctx context.Context, hub, m *batchv1.Job, kinds []carry.Kind, worker Worker, now time.Time) ([]Write, error) {
+func (c *Copier) Carry(
+	ctx context.Context, hub, m *batchv1.Job, kinds []carry.Kind, worker Worker, memory Memory, now time.Time,
+) ([]Write, error) {
 	r := &run{
-		Copier: c, worker: worker.Client(), place: Place{client.ObjectKeyFromObject(hub), worker.Name()},
+		Copier: c, memory: memory, worker: worker.Client(), place: Place{client.ObjectKeyFromObject(hub), worker.Name()},
 		rules: carry.Rules{Origin: c.Origin, HubKeys: c.HubKeys, Mirror: m, Registers: c.Registers, Finished: finishedIn(worker, m.Namespace)},
 	}
 	r.copied = Copied{Mirror: m.UID, Kinds: kinds, Seen: map[Source]string{}, said: map[Source]remark{}, At: now}
@@ -109,6 +130,7 @@ func finishedIn(worker Worker, namespace string) func(metav1.OwnerReference) boo
 // run is one call of Carry.
 type run struct {
 	*Copier
+	memory Memory
 	worker client.Client
 	place  Place
 	rules  carry.Rules
@@ -124,25 +146,32 @@ func (r *run) copyRef(ctx context.Context, ref carry.Ref) (admitted bool, err er
 		return false, err
 	}
 	for range maxTries {
-		snapshot, err := r.gather(ctx, ref)
-		if err != nil {
-			return false, err
+		if admitted, err = r.tryRef(ctx, ref); !errors.Is(err, errOvertaken) {
+			return admitted, err
 		}
-		if account, is := snapshot.Source.(*corev1.ServiceAccount); is && !r.admitPullSecrets(account) {
-			return false, nil
-		}
-		decision := carry.Decide(snapshot, r.rules)
-		err = r.write(ctx, decision, snapshot.Existing)
-		if isOvertaken(err) {
-			continue
-		}
-		if err != nil {
-			return false, &WorkerError{ref, err}
-		}
-		r.note(ref, decision)
-		return true, nil
 	}
 	return false, &WorkerError{ref, errContended}
+}
+
+// tryRef is copyRef once. It returns errOvertaken if another writer has changed the object.
+func (r *run) tryRef(ctx context.Context, ref carry.Ref) (admitted bool, err error) {
+	snapshot, release, err := r.gather(ctx, ref)
+	defer release()
+	if err != nil {
+		return false, err
+	}
+	if account, is := snapshot.Source.(*corev1.ServiceAccount); is && !r.admitPullSecrets(account) {
+		return false, nil
+	}
+	decision := carry.Decide(snapshot, r.rules)
+	switch err := r.write(ctx, decision, snapshot.Existing); {
+	case isOvertaken(err):
+		return false, errOvertaken
+	case err != nil:
+		return false, &WorkerError{ref, err}
+	}
+	r.note(ref, decision)
+	return true, nil
 }
 
 // isOvertaken reports whether a write failed because the object has changed since it was read.
@@ -159,8 +188,32 @@ func (r *run) note(ref carry.Ref, decision carry.Decision) {
 	}
 }
 
-// gather reads the object in the worker, and then its source.
-func (r *run) gather(ctx context.Context, ref carry.Ref) (carry.Snapshot, error) {
+// gather reads the object in the worker and its source, with memory if one of them is large. That
+// is to be released when nothing of the snapshot is used any more.
+func (r *run) gather(ctx context.Context, ref carry.Ref) (snapshot carry.Snapshot, release func(), err error) {
+	snapshot, err = r.read(pages.Within(ctx, smallBytes), ref)
+	if !errors.Is(err, pages.ErrTooLarge) {
+		return snapshot, func() {}, err
+	}
+	free, err := r.memory.Reserve(largeBytes)
+	if err != nil {
+		return snapshot, func() {}, fmt.Errorf("%s: %w", ref, err)
+	}
+	snapshot, err = r.read(ctx, ref)
+	snapshot.Size = sizeOf(snapshot.Source)
+	used := snapshot.Size + sizeOf(snapshot.Existing)
+	return snapshot, func() { free(used) }, err
+}
+
+func sizeOf(object carry.Object) int64 {
+	if object == nil {
+		return 0
+	}
+	return decoded.Size(object)
+}
+
+// read reads the object in the worker, and then its source.
+func (r *run) read(ctx context.Context, ref carry.Ref) (carry.Snapshot, error) {
 	snapshot, source := carry.Snapshot{Ref: ref, Namespace: r.place.Namespace}, r.sourceOf(ref)
 	known := r.Tracker.version(source)
 	var err error

@@ -47,6 +47,7 @@ type world struct {
 	job     *batchv1.Job
 	mirror  *batchv1.Job
 	mirrors map[string]*batchv1.Job // in the worker's cache, by name
+	memory  Memory
 }
 
 type workerCluster struct {
@@ -100,7 +101,7 @@ func (w *world) create(c client.Client, objects ...client.Object) {
 
 // carry runs Carry; it returns its writes as text.
 func (w *world) carry() (string, error) {
-	writes, err := w.Carry(w.t.Context(), w.job, w.mirror, []carry.Kind{carry.Secret, carry.ServiceAccount}, workerCluster{w.worker, w.mirrors}, noon)
+	writes, err := w.Carry(w.t.Context(), w.job, w.mirror, []carry.Kind{carry.Secret, carry.ServiceAccount}, workerCluster{w.worker, w.mirrors}, w.memory, noon)
 	var texts []string
 	for _, write := range writes {
 		texts = append(texts, string(write.Operation)+" "+string(write.Kind))

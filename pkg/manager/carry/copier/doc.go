@@ -24,6 +24,12 @@
 // of a namespace take turns: the Tracker says when a Job is due, and until then what was copied
 // counts as current.
 //
+// # Memory
+//
+// What is read has smallBytes at most. An object that has more is read again, with a part of a
+// memory that it shares with others. If there is none, Carry fails, and is to be called again
+// later.
+//
 // # Writes
 //
 // The copier replaces a copy by an Update with the resourceVersion that it read, because what the

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/manager/carry"
+	"github.com/jobferry/jobferry/pkg/util/pages"
 )
 
 // Watch watches the sources of the kinds that some Job needs. It has a cache of its own: the
@@ -41,7 +42,7 @@ type informers interface {
 // sources have changed. Add it to the manager. It requests nothing before Add.
 func NewWatch(hub *rest.Config, options cache.Options, tracker *Tracker, enqueue Enqueue) (*Watch, error) {
 	options.DefaultTransform = nameAndVersion
-	c, err := cache.New(hub, options)
+	c, err := pages.NewCache(hub, options)
 	if err != nil {
 		return nil, fmt.Errorf("cache of what Jobs need: %w", err)
 	}

@@ -39,6 +39,8 @@ type Store struct {
 	// view is the number of what is seen since all Pods were listed; zero: they haven't been.
 	view   int64
 	listed time.Time
+	// walkedUntil is until when as many Pods have been looked at by TimesAt as may be.
+	walkedUntil time.Time
 }
 
 // views are how many there were in this process.

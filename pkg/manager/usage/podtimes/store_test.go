@@ -304,7 +304,7 @@ func TestTimesAt(t *testing.T) {
 		s.ahead = 0 // the worker's clock is set
 		for now, want := range was {
 			at := began.Add(now - ahead)
-			got := s.TimesAt(theJob, usage.Accounted{At: at, Newest: want.Newest, Running: want.Running})
+			got, _ := s.TimesAt(theJob, usage.Accounted{At: at, Newest: want.Newest, Running: want.Running})
 			ran := func(t usage.Times) time.Duration { return t.Ended + time.Duration(t.Running)*at.Sub(t.Since) }
 			if d := ran(got) - ran(want); d.Abs() > time.Millisecond || got.Succeeded != want.Succeeded || got.Count != want.Count {
 				t.Fatalf("seed %d, %v: times are %+v, were %+v", seed, now, got, want)
@@ -323,7 +323,7 @@ func TestThenIsByThePodsOwnTimes(t *testing.T) {
 	}
 	for _, set := range []time.Duration{-time.Hour, 0, time.Hour} {
 		at := began.Add(2*time.Minute + time.Second)
-		if got := s.TimesAt(theJob, usage.Accounted{At: at.Add(set), Newest: at.Add(-time.Second)}); got.Count+got.Running != 3 {
+		if got, _ := s.TimesAt(theJob, usage.Accounted{At: at.Add(set), Newest: at.Add(-time.Second)}); got.Count+got.Running != 3 {
 			t.Errorf("%v: times are %+v, want those of 3 Pods", set, got)
 		}
 	}
@@ -339,7 +339,7 @@ func TestAPodGetsItsNodeLater(t *testing.T) {
 		slim, _ := Slim(p)
 		s.Set(slim)
 	}
-	if got := s.TimesAt(theJob, usage.Accounted{At: began.Add(15 * time.Second), Newest: began, Running: 1}); got.Later != 2 || got.Running != 0 {
+	if got, _ := s.TimesAt(theJob, usage.Accounted{At: began.Add(15 * time.Second), Newest: began, Running: 1}); got.Later != 2 || got.Running != 0 {
 		t.Errorf("times are %+v, want those of no Pod, and of 2 later", got)
 	}
 }
@@ -361,7 +361,7 @@ func TestAClockIsSetBack(t *testing.T) {
 		counted, runs int64
 	}{{set, math.MaxInt64, 4, 1}, {0, 1, 4, 1}, {0, 2, 3, 2}, {0, math.MaxInt64, 2, 3}} {
 		s.now, s.ahead, then.Running = began.Add(22*time.Second), c.back, c.running
-		got := s.TimesAt(theJob, then)
+		got, _ := s.TimesAt(theJob, then)
 		if got.Ended != time.Duration(c.counted)*3*time.Second || got.Count != c.counted || got.Running != c.runs {
 			t.Errorf("%+v: times are %+v", c, got)
 		}
@@ -378,7 +378,7 @@ func TestViews(t *testing.T) {
 		store.Listed()
 		store.Listed()
 		view := store.Times(theJob).View
-		if seen[view] || store.TimesAt(theJob, usage.Accounted{}).View != view {
+		if then, listed := store.TimesAt(theJob, usage.Accounted{}); seen[view] || then.View != view || listed.View != view {
 			t.Errorf("view %d, seen %v", view, seen)
 		}
 		seen[view] = true
@@ -397,4 +397,32 @@ func TestANodeIsAssignedTwice(t *testing.T) {
 	s.expect(usage.Times{Running: 1, Since: began.Add(5 * time.Second)})
 	s.Set(over(running("p", began.Add(5*time.Second)), began.Add(20*time.Second), corev1.PodSucceeded))
 	s.expect(usage.Times{Ended: 15 * time.Second, Succeeded: 15 * time.Second})
+}
+
+// TestMirrorsOfOneUID: a worker's API server answers with one UID to each create of a mirror, and
+// has very many Pods of it. Each Job compares its account with them.
+func TestMirrorsOfOneUID(t *testing.T) {
+	const pods, jobs, seconds = 20_000, 100, 60
+	s := newStory(t)
+	for i := range pods {
+		s.Set(over(running(types.UID(fmt.Sprint(i)), began), began.Add(time.Second), corev1.PodSucceeded))
+	}
+	s.Listed()
+	looks, latest := 0, 0
+	for second := range seconds {
+		for range jobs {
+			if then, listed := s.TimesAt(theJob, usage.Accounted{At: s.now, Newest: s.now, Running: 1}); then.View != 0 {
+				looks, latest = looks+2, second
+				if then.Count+then.Running != pods || listed.View != then.View {
+					t.Fatalf("times are %+v, and were %+v when the Pods were listed", then, listed)
+				}
+			}
+		}
+		s.pass(time.Second)
+	}
+	most := int((seconds*time.Second+walkAhead)/(pods*walkPace)) + 2
+	t.Logf("%d looks at %d Pods", looks, pods)
+	if looks > most || latest < seconds-2 {
+		t.Errorf("%d looks at all Pods, the last after %d s, want %d, and always some", looks, latest, most)
+	}
 }

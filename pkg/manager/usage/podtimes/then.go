@@ -1,6 +1,7 @@
 package podtimes
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -9,14 +10,45 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 )
 
-// TimesAt returns the times that Times had at the moment of an account: of the Pods that are still
-// there, and of those that went since all were listed.
-func (s *Store) TimesAt(uid types.UID, then usage.Accounted) usage.Times {
+// walkPace is in how much time one Pod may be looked at, and walkAhead for how much time in
+// advance. A worker may show all Pods that it has as those of one mirror, and the mirrors of many
+// Jobs as that one. To look at each Pod twice, as a manager does that has started, exceeds neither.
+const (
+	walkPace  = 10 * time.Microsecond
+	walkAhead = 10 * time.Second
+)
+
+// TimesAt returns the times that Times had at the moment of an account, and at the moment when all
+// Pods were listed: of those that are still there, and of those that went since then. Without a
+// view they aren't known yet: too many Pods have been looked at a moment ago.
+func (s *Store) TimesAt(uid types.UID, account usage.Accounted) (then, listed usage.Times) {
+	if !s.mayWalk() {
+		return then, listed
+	}
+	then = s.timesAt(uid, account)
+	at := then.Listed.Add(-s.ahead())
+	listed = s.timesAt(uid, usage.Accounted{At: at, Newest: at, Running: math.MaxInt64})
+	if listed.View != then.View {
+		return usage.Times{}, usage.Times{}
+	}
+	return then, listed
+}
+
+func (s *Store) mayWalk() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.walkedUntil.Sub(s.now()) <= walkAhead
+}
+
+func (s *Store) timesAt(uid types.UID, then usage.Accounted) usage.Times {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := usage.Times{}
 	if j := s.jobs[uid]; j != nil {
-		t = j.then(then, s.now().Add(clockError-s.ahead()))
+		now := s.now()
+		var pods int
+		t, pods = j.then(then, now.Add(clockError-s.ahead()))
+		s.walkedUntil = later(s.walkedUntil, now).Add(time.Duration(pods) * walkPace)
 	}
 	t.View, t.Listed = s.view, s.listed
 	return t
@@ -26,9 +58,10 @@ func (s *Store) TimesAt(uid types.UID, then usage.Accounted) usage.Times {
 // and whole seconds.
 const clockError = 2 * time.Second
 
-// then returns the times at the moment of an account. Now is the worker's time, at the latest.
-func (j *jobTimes) then(then usage.Accounted, now time.Time) usage.Times {
-	t := usage.Times{Ended: j.times.Ended, Succeeded: j.times.Succeeded, Count: j.times.Count}
+// then returns the times at the moment of an account, and how many Pods are there. Now is the
+// worker's time, at the latest.
+func (j *jobTimes) then(then usage.Accounted, now time.Time) (t usage.Times, pods int) {
+	t = usage.Times{Ended: j.times.Ended, Succeeded: j.times.Succeeded, Count: j.times.Count}
 	var ended []*pod // since then, as they say
 	var starts int64
 	ran := func(p *pod) {
@@ -36,6 +69,7 @@ func (j *jobTimes) then(then usage.Accounted, now time.Time) usage.Times {
 		starts += earlier(p.bound, then.At).UnixMilli()
 	}
 	for p := j.first; p != nil; p = p.next {
+		pods++
 		isNew := p.bound.After(then.Newest)
 		if isNew && p.created <= then.Newest.Unix() {
 			t.Later++
@@ -56,7 +90,7 @@ func (j *jobTimes) then(then usage.Accounted, now time.Time) usage.Times {
 		ran(p)
 	}
 	t.Since = mean(starts, t.Running)
-	return t
+	return t, pods
 }
 
 // lastToEnd are those Pods that did last, so many at most. If more say that they ended since, the

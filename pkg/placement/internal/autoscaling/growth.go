@@ -132,14 +132,57 @@ func newTemplate(group string, labels map[string]string, taints []corev1.Taint, 
 	}
 }
 
-// groupOf is the index of the group that a node is in; -1: none.
-func (g *Growth) groupOf(node *corev1.Node) int {
-	best, most := -1, -1
+// label is one of a node.
+type label struct{ key, value string }
+
+// grouping finds the groups of nodes: there may be very many of both.
+type grouping struct {
+	groups []Group
+	// byLabel has each group once: by that of its labels which the fewest groups have. Those without
+	// labels have all nodes.
+	byLabel map[label][]int
+	ofAll   []int
+}
+
+func (g *Growth) grouping() *grouping {
+	found, groups := &grouping{groups: g.Groups, byLabel: map[label][]int{}}, map[label]int{}
 	for i := range g.Groups {
-		wanted := g.Groups[i].Labels
-		if len(wanted) > most && labels.ValidatedSetSelector(wanted).Matches(labels.Set(node.Labels)) {
-			best, most = i, len(wanted)
+		for key, value := range g.Groups[i].Labels {
+			groups[label{key, value}]++
 		}
+	}
+	for i := range g.Groups {
+		var rarest label
+		fewest := math.MaxInt
+		for key, value := range g.Groups[i].Labels {
+			if l := (label{key, value}); groups[l] < fewest {
+				rarest, fewest = l, groups[l]
+			}
+		}
+		if fewest == math.MaxInt {
+			found.ofAll = append(found.ofAll, i)
+		} else {
+			found.byLabel[rarest] = append(found.byLabel[rarest], i)
+		}
+	}
+	return found
+}
+
+// of is the index of the group that a node is in; -1: none.
+func (g *grouping) of(node *corev1.Node) int {
+	best, most := -1, -1
+	look := func(groups []int) {
+		for _, i := range groups {
+			wanted := g.groups[i].Labels
+			isBetter := len(wanted) > most || len(wanted) == most && i < best
+			if isBetter && labels.ValidatedSetSelector(wanted).Matches(labels.Set(node.Labels)) {
+				best, most = i, len(wanted)
+			}
+		}
+	}
+	look(g.ofAll)
+	for key, value := range node.Labels {
+		look(g.byLabel[label{key, value}])
 	}
 	return best
 }

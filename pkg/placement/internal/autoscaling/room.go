@@ -39,8 +39,9 @@ type usedGroup struct {
 // or will be, asked for these first.
 func NewRoom(g *Growth, nodes []*capacity.Node, demands []capacity.Demand) *Room {
 	r := &Room{growth: g, used: used{groups: make([]usedGroup, len(g.Groups))}}
+	groups := g.grouping()
 	for _, n := range nodes {
-		r.count(g.groupOf(n.Object), &n.Allocatable, 1)
+		r.count(groups.of(n.Object), &n.Allocatable, 1)
 	}
 	for i := range demands[:min(len(demands), maxDemands)] {
 		r.ask(demands[i].Shape, demands[i].Pods)

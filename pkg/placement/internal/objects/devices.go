@@ -31,18 +31,33 @@ func (s *Store) Devices(minor int, pods *scheduling.Pods, without types.Namespac
 		return nil, false
 	}
 	if s.devices == nil || s.minor != minor {
-		s.minor, s.devices = minor, s.read(minor, pods, s.ResourceClaims.list())
-		s.compiled = s.devices
+		s.timed(&s.devicePace, func() { s.devices = s.read(minor, pods, s.ResourceClaims.list()) })
+		s.minor, s.compiled, s.own = minor, s.devices, map[types.NamespacedName]*devices.Devices{}
 	}
-	if without.Name == "" {
+	if !pods.Has(without) {
 		return s.devices, true
 	}
+	if s.own[without] == nil || !s.now().Before(s.devicePace.until) { // their owners may have come
+		if len(s.own) >= maxOwn {
+			clear(s.own)
+		}
+		s.timed(&s.devicePace, func() { s.own[without] = s.withoutOwn(minor, pods, without) })
+	}
+	return s.own[without], true
+}
+
+// maxOwn bounds the Jobs with Pods of their own there that are judged while devices stay as they
+// are.
+const maxOwn = 8
+
+// withoutOwn are the devices if the claims of one Job don't count.
+func (s *Store) withoutOwn(minor int, pods *scheduling.Pods, job types.NamespacedName) *devices.Devices {
 	claims := s.ResourceClaims.list()
-	others := slices.DeleteFunc(slices.Clone(claims), func(claim *resourcev1.ResourceClaim) bool { return isOwn(claim, pods, without) })
+	others := slices.DeleteFunc(slices.Clone(claims), func(claim *resourcev1.ResourceClaim) bool { return isOwn(claim, pods, job) })
 	if len(others) == len(claims) {
-		return s.devices, true
+		return s.devices
 	}
-	return s.read(minor, pods, others), true
+	return s.read(minor, pods, others)
 }
 
 func (s *Store) read(minor int, pods *scheduling.Pods, claims []*resourcev1.ResourceClaim) *devices.Devices {

@@ -8,6 +8,9 @@
 // Volumes are read from the first Job on that uses claims, and namespaces from the first one on
 // whose affinity, or that of a Pod that runs, selects by their labels.
 //
+// What is made of devices and volumes is kept until one of their objects changes. If it takes long
+// to make, changes are taken notice of, and told, in ten times as long.
+//
 // # What is not known
 //
 // A worker may not allow the hub to read a kind, have more objects of it than the manager holds, or

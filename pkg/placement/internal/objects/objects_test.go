@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -202,5 +203,99 @@ func TestDevicesWithoutThoseOfAJob(t *testing.T) {
 	}})
 	if fits(nobody) || !fits(own) {
 		t.Error("the device is the Job's own Pod's")
+	}
+}
+
+// slowly is a clock by which whatever is measured takes a hundredth of a second.
+type slowly struct {
+	now    time.Time
+	timers map[time.Time][]func()
+}
+
+func (c *slowly) Now() time.Time {
+	c.now = c.now.Add(10 * time.Millisecond)
+	return c.now
+}
+
+func (c *slowly) after(d time.Duration, then func()) {
+	c.timers[c.now.Add(d)] = append(c.timers[c.now.Add(d)], then)
+}
+
+func (c *slowly) pass(d time.Duration) {
+	c.now = c.now.Add(d)
+	for at, all := range c.timers {
+		if !at.After(c.now) {
+			delete(c.timers, at)
+			for _, then := range all {
+				then()
+			}
+		}
+	}
+}
+
+// TestChangesAreTakenNoticeOfAtAPace: a worker's objects take long to be read, and change all the
+// time. Who awaits a change is told when it can be read.
+func TestChangesAreTakenNoticeOfAtAPace(t *testing.T) {
+	devicesOf := func(job string) func(*objects.Store, *scheduling.Pods) any {
+		return func(s *objects.Store, pods *scheduling.Pods) any {
+			d, _ := s.Devices(36, pods, types.NamespacedName{Namespace: "n", Name: job})
+			return d
+		}
+	}
+	claim := func(s *objects.Store, i int) {
+		s.ResourceClaims.Set(&resourcev1.ResourceClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: strconv.Itoa(i)},
+			Status:     resourcev1.ResourceClaimStatus{ReservedFor: []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", UID: "p"}}},
+		})
+	}
+	for name, row := range map[string]struct {
+		change func(*objects.Store, int)
+		read   func(*objects.Store, *scheduling.Pods) any
+		told   change.Change
+	}{
+		"devices":                     {claim, devicesOf("other"), change.Change{Kinds: change.Devices}},
+		"devices without a Job's own": {claim, devicesOf("own"), change.Change{Kinds: change.Devices}},
+		"volumes": {func(s *objects.Store, i int) {
+			s.PersistentVolumes.Set(&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: strconv.Itoa(i)}})
+		}, func(s *objects.Store, _ *scheduling.Pods) any { return s.Volumes() }, change.Change{Kinds: change.Volumes}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const rounds = 500
+			var told []change.Change
+			clock := &slowly{time.Unix(0, 0), map[time.Time][]func(){}}
+			s, pods := objects.New(func(c change.Change) { told = append(told, c) }), scheduling.NewPods(func(change.Change) {})
+			s.PaceBy(clock.Now, clock.after)
+			for _, k := range []interface{ Know(known bool) }{
+				s.DeviceClasses, s.ResourceSlices, s.ResourceClaims, s.ResourceClaimTemplates, s.Claims, s.PersistentVolumes, s.StorageClasses,
+			} {
+				k.Know(true)
+			}
+			s.DeviceClasses.Set(&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpus"}})
+			pods.Set(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "p", UID: "p", OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: "batch/v1", Kind: "Job", Name: "own", Controller: ptr.To(true),
+			}}}, Spec: corev1.PodSpec{NodeName: "a"}})
+			last, made := row.read(s, pods), 1
+			for i := range rounds {
+				row.change(s, i)
+				if is := row.read(s, pods); is != last {
+					last, made = is, made+1
+				}
+				clock.pass(10 * time.Millisecond)
+			}
+			t.Logf("made %d times of %d changes", made, rounds)
+			if most := rounds / 4; made > most || made < 10 {
+				t.Errorf("they are made %d times of %d changes, want %d", made, rounds, most)
+			}
+			clock.pass(time.Minute)
+			last, told = row.read(s, pods), nil
+			row.change(s, rounds)
+			if is := row.read(s, pods); is != last || len(told) > 0 {
+				t.Errorf("at once: told %v", told)
+			}
+			clock.pass(time.Minute)
+			if is := row.read(s, pods); is == last || !slices.Equal(told, []change.Change{row.told}) {
+				t.Errorf("a minute later: told %v, want %v", told, row.told)
+			}
+		})
 	}
 }

@@ -2,12 +2,14 @@ package objects
 
 import (
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 	"github.com/jobferry/jobferry/pkg/placement/internal/change"
@@ -46,8 +48,15 @@ type Store struct {
 	// that were made.
 	devices, compiled *devices.Devices
 	minor             int
+	// own are the same for Jobs whose own claims don't count. They are made at the devices' pace.
+	own        map[types.NamespacedName]*devices.Devices
+	devicePace pace
 	// volumes were made of the objects as they are; nil after a change of these.
-	volumes *scheduling.Volumes
+	volumes    *scheduling.Volumes
+	volumePace pace
+
+	now   func() time.Time
+	after func(time.Duration, func())
 
 	rooms rooms
 
@@ -60,6 +69,7 @@ type Store struct {
 // the first change of something that follows a read of it.
 func New(onChange func(change.Change)) *Store {
 	s := &Store{Ledger: capacity.New(onChange), Bound: scheduling.NewPods(onChange), onChange: onChange}
+	s.PaceBy(func() time.Time { return time.Time{} }, func(time.Duration, func()) {})
 	s.PriorityClasses = newKind(s.admissionChanged, SlimPriorityClass)
 	s.RuntimeClasses = newKind(s.admissionChanged, SlimRuntimeClass)
 	s.LimitRanges = newKind(s.admissionChanged, SlimLimitRange)
@@ -105,11 +115,11 @@ func (s *Store) namespacesChanged(string) {
 }
 
 func (s *Store) devicesChanged(string) {
-	s.changed(change.Change{Kinds: change.Devices}, func() { s.devices = nil })
+	s.changedIn(&s.devicePace, change.Change{Kinds: change.Devices}, func() { s.devices = nil })
 }
 
 func (s *Store) volumesChanged(string) {
-	s.changed(change.Change{Kinds: change.Volumes}, func() { s.volumes = nil })
+	s.changedIn(&s.volumePace, change.Change{Kinds: change.Volumes}, func() { s.volumes = nil })
 }
 
 // Admission is what the API server reads when it admits a Pod of a namespace.

@@ -18,10 +18,12 @@ func (s *Store) Volumes() *scheduling.Volumes {
 	defer s.lock.Unlock()
 	s.awaited.Add(change.Change{Kinds: change.Volumes})
 	if s.volumes == nil {
-		s.volumes = &scheduling.Volumes{
-			Claims: s.Claims.all(), Volumes: s.PersistentVolumes.In(""), Classes: s.StorageClasses.In(""),
-			Nodes: s.CSINodes.In(""), Drivers: s.CSIDrivers.In(""), Capacities: s.capacities(),
-		}
+		s.timed(&s.volumePace, func() {
+			s.volumes = &scheduling.Volumes{
+				Claims: s.Claims.all(), Volumes: s.PersistentVolumes.In(""), Classes: s.StorageClasses.In(""),
+				Nodes: s.CSINodes.In(""), Drivers: s.CSIDrivers.In(""), Capacities: s.capacities(),
+			}
+		})
 	}
 	if !s.Claims.isKnown() || !s.PersistentVolumes.isKnown() || !s.StorageClasses.isKnown() {
 		return nil

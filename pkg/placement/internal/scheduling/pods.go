@@ -90,6 +90,13 @@ func (p *Pods) Owner(uid types.UID) (job types.NamespacedName, lasts bool) {
 	return types.NamespacedName{}, false
 }
 
+// Has reports whether Pods of a Job are there. No Job has a key without a name.
+func (p *Pods) Has(job types.NamespacedName) bool {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	return job.Name != "" && p.jobs[job] > 0
+}
+
 // Forget removes all Pods, before they're listed again.
 func (p *Pods) Forget() {
 	p.lock.Lock()
@@ -231,10 +238,17 @@ func (n *node) has(job types.NamespacedName) bool {
 	return false
 }
 
+// maxOnNode is how many Pods of a node other Pods notice: several times as many as a kubelet runs.
+// They are looked at again after each change of one of them.
+const maxOnNode = 2_000
+
 // but leaves out the Pods of a Job.
 func (n *node) but(job types.NamespacedName) []*Pod {
-	pods := make([]*Pod, 0, len(n.pods))
+	pods := make([]*Pod, 0, min(len(n.pods), maxOnNode))
 	for _, b := range n.pods {
+		if len(pods) == maxOnNode {
+			break
+		}
 		if job.Name == "" || b.job != job {
 			pods = append(pods, b.Pod)
 		}

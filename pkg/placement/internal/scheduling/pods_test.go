@@ -244,3 +244,31 @@ func TestSlimPodsAreAlikeForOthers(t *testing.T) {
 		}
 	}
 }
+
+// TestManyPodsOnOneNode: a worker's API server says that all its Pods run on one node, and changes
+// one of them again and again.
+func TestManyPodsOnOneNode(t *testing.T) {
+	const pods = 50_000
+	there := capacity.NewCapacity([]*capacity.Node{{Object: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}})
+	p := NewPods(func(change.Change) {})
+	set := func(i int, labels map[string]string) {
+		p.Set(&corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "n", UID: types.UID(fmt.Sprint(i)), Labels: labels},
+			Spec:       corev1.PodSpec{NodeName: "a"},
+		})
+	}
+	for i := range pods {
+		set(i, nil)
+	}
+	set(0, map[string]string{"changed": ""})
+	on := p.Snapshot(there, nobody).Nodes[0]
+	if len(on.Pods) != maxOnNode {
+		t.Errorf("%d Pods are looked at, want %d", len(on.Pods), maxOnNode)
+	}
+	for i := range pods - 1 {
+		p.Remove(types.UID(fmt.Sprint(i)))
+	}
+	if on := p.Snapshot(there, nobody).Nodes[0]; len(on.Pods) != 1 {
+		t.Errorf("%d Pods are left, want the last", len(on.Pods))
+	}
+}

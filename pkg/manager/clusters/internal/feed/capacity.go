@@ -40,7 +40,14 @@ type capacityInformers struct {
 const continueAfter = time.Second
 
 func newCapacityInformers(l *link.Link, call Options) (*capacityInformers, error) {
-	store := placement.NewStore(call.CapacityFreed)
+	store, clock := placement.NewStore(call.CapacityFreed), l.Options().Clock
+	store.PaceBy(clock.Now, func(pause time.Duration, then func()) {
+		over := clock.After(pause)
+		go func() {
+			<-over
+			then()
+		}()
+	})
 	store.Ledger.OnStuck(call.PodsStuck)
 	store.Ledger.OnLeft(func() {
 		pause := l.Options().Clock.After(continueAfter)

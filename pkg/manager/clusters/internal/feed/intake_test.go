@@ -252,7 +252,7 @@ func TestAnIntakeCountsWhatIsHeld(t *testing.T) {
 }
 
 // TestAListIsReadInPages: what an honest API server has too much of for one page comes in smaller
-// ones, and an answer that never ends is noticed.
+// ones, those after it in larger ones, and an answer that never ends is noticed.
 func TestAListIsReadInPages(t *testing.T) {
 	into := mirrorIntake(func() int { return DefaultMaxMirrors })
 	jobs := make([]batchv1.Job, 20)
@@ -279,7 +279,7 @@ func TestAListIsReadInPages(t *testing.T) {
 	if err != nil || into.held() != len(jobs) {
 		t.Fatalf("%d are held of %T: %v", into.held(), list, err)
 	}
-	if want := "[500 62 7 7 7]"; fmt.Sprint(limits) != want {
+	if want := "[500 62 7 14 1 2 4 8 1 2 4]"; fmt.Sprint(limits) != want {
 		t.Errorf("limits %v, want %s", limits, want)
 	}
 	_, err = listAll(t.Context(), metav1.ListOptions{}, into, func(context.Context, metav1.ListOptions) (apiruntime.Object, error) {

@@ -58,7 +58,7 @@ func TestAPageThatIsAskedForAgain(t *testing.T) {
 			switch {
 			case o.Continue == "":
 				return &batchv1.JobList{ListMeta: metav1.ListMeta{Continue: "1"}, Items: []batchv1.Job{*forged(0, 10)}}, nil
-			case o.Limit == pageSize:
+			case o.Limit == 500:
 				return nil, &link.BoundError{Reason: v1alpha1.ReasonAnswerTooLarge}
 			}
 			return &batchv1.JobList{Items: []batchv1.Job{*forged(1, 10), *forged(2, 10)}}, nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,9 +14,6 @@ import (
 	"github.com/jobferry/jobferry/pkg/util/digest"
 	"github.com/jobferry/jobferry/pkg/util/pages"
 )
-
-// pageSize is how many objects are asked for at once.
-const pageSize = 500
 
 // maxNotHeld bounds the objects of a list that aren't held. They take time, but no memory, so it's
 // far above what somebody in a worker makes by mistake; those that are held have the intake's
@@ -32,32 +28,15 @@ func listAll(
 	ctx context.Context, options metav1.ListOptions, into *intake,
 	list func(context.Context, metav1.ListOptions) (runtime.Object, error),
 ) (runtime.Object, error) {
-	// API servers before 1.31 heed the limit only in a list without a resource version.
-	options.ResourceVersion, options.ResourceVersionMatch, options.Limit = "", "", pageSize
 	into.clear()
 	all := &listed{intake: into, names: map[digest.Digest]struct{}{}}
-	for {
-		page, err := pages.Read(ctx, &options, isBroken, list)
-		if err != nil {
-			return nil, err
-		}
-		about, err := meta.ListAccessor(page)
-		if err != nil {
-			return nil, fmt.Errorf("read the answer to a list: %w", err)
-		}
-		before := all.read
-		if err := meta.EachListItemWithAlloc(page, all.add); err != nil {
-			return nil, fmt.Errorf("read the answer to a list: %w", err)
-		}
-		all.ResourceVersion, options.Continue = about.GetResourceVersion(), about.GetContinue()
-		switch {
-		case options.Continue == "":
-			into.complete()
-			return &all.List, nil
-		case all.read == before:
-			return nil, errors.New("the answer to a list is an empty page, after which there are more")
-		}
+	version, err := pages.All(ctx, options, isBroken, list, all.add)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it says what failed
 	}
+	into.complete()
+	all.ResourceVersion = version
+	return &all.List, nil
 }
 
 func isBroken(err error) bool {

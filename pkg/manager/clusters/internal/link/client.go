@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/util/pages"
 )
 
 // mapper knows the kinds that the manager deals with in workers. Discovery would cost requests for
@@ -41,10 +43,10 @@ func staticMapper() meta.RESTMapper {
 	return m
 }
 
-// newClient makes the client for reads and writes on behalf of Jobs.
+// newClient makes the client for reads and writes on behalf of Jobs. It heeds pages.Within.
 func (l *Link) newClient() (client.Client, error) {
 	requests := l.httpClient(jobRequest)
-	requests.Timeout = l.options.RequestTimeout
+	requests.Timeout, requests.Transport = l.options.RequestTimeout, pages.Transport(requests.Transport)
 	limiter := limiter{flowcontrol.NewTokenBucketRateLimiter(l.options.QPS, l.options.Burst), l.meter.throttle}
 	plain, err := client.New(&rest.Config{Host: AnyHost, RateLimiter: limiter, WarningHandler: rest.NoWarnings{}}, client.Options{
 		HTTPClient: requests,
