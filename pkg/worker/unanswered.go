@@ -23,8 +23,8 @@ import (
 
 // podsPerPage and pageBytes bound the answers of the API server: by how many Pods there are, and by
 // the size of the template that they are made from, in bytes of protobuf. What is decoded takes up
-// to fifty times as much. A page in which others have made the Pods larger has maxPageBytes at most,
-// or one Pod.
+// to fifty times as much. A page in which others have made the Pods larger has maxPageBytes at
+// most, or one Pod.
 const (
 	podsPerPage  = 500
 	pageBytes    = 1 << 20

@@ -186,6 +186,12 @@ func (r *Reconciler) finish(t *turn, plan dispatch.Plan, result result) ctrl.Res
 			}
 		}
 	})
+	r.forgetEnded(t)
+	return ctrl.Result{RequeueAfter: after}
+}
+
+// forgetEnded drops what is remembered of a Job that runs no more.
+func (r *Reconciler) forgetEnded(t *turn) {
 	if t.Job == nil || mirror.Finished(t.Job) {
 		r.copier.Tracker.Forget(t.Key)
 	}
@@ -195,7 +201,6 @@ func (r *Reconciler) finish(t *turn, plan dispatch.Plan, result result) ctrl.Res
 	if (t.Job == nil || !mirror.Managed(t.Job)) && len(t.Others) == 0 {
 		r.store.forget(t.Key, unseen)
 	}
-	return ctrl.Result{RequeueAfter: after}
 }
 
 // nextLook is when to reconcile again without an event; zero: never.
