@@ -20,8 +20,9 @@ func TestFloodOptions(t *testing.T) {
 }
 
 // Twenty Jobs go all ways: into one cluster, by the least writes, and by way of the manager, which
-// makes three requests and one event for each, and writes a status no more often than a worker does:
-// how often that is depends on the machine. `make bench` is the long form, which judges all goals.
+// makes three requests and one event for each, and writes a status no more often than a worker
+// does: how often that is depends on the machine. `make bench` is the long form, which judges all
+// goals.
 func TestFlood(t *testing.T) {
 	o := DefaultFloodOptions()
 	o.Jobs, o.Rounds, o.Singles, o.Resting, o.Quiet, o.Bound, o.Progress = 20, 1, 3, 2, 0, true, t.Logf

@@ -18,8 +18,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 )
 
-// Jobferry writes a Job's status and one finalizer, which goes with the Job's end. All else is as its
-// user wrote it.
+// Jobferry writes a Job's status and one finalizer, which goes with the Job's end. All else is as
+// its user wrote it.
 func TestAJobStaysAsItWasWritten(t *testing.T) {
 	f := ferrytest.For(t)
 	f.RunManager()

@@ -34,10 +34,10 @@ func divide(f *ferrytest.Ferry, t *testing.T) map[string]*batchv1.Job {
 		}
 		placement.Shards = append(placement.Shards, shards.Shard{Worker: worker, Amount: amount})
 	}
-	hub := f.Submit("wide", rigtest.Indexed(4), func(j *batchv1.Job) {
+	f.Submit("wide", rigtest.Indexed(4), func(j *batchv1.Job) {
 		j.Annotations[v1alpha1.AnnotationMaxClusters] = v1alpha1.MaxClustersAll
 	})
-	hub = f.Keep("wide", placement.Kept())
+	hub := f.Keep("wide", placement.Kept())
 	system, err := f.Hub.Client().CoreV1().Namespaces().Get(f.Context(), metav1.NamespaceSystem, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
