@@ -98,7 +98,7 @@ func (u *users) do(ctx context.Context, s *story.Story, act story.Act) {
 // leaveWorker makes a Job, or its shard in the first of its workers, move to any other worker.
 func leaveWorker(j *batchv1.Job) {
 	if workers := shards.WorkersOf(j); len(workers) > 0 {
-		j.Annotations[v1alpha1.AnnotationClusterSelector] = fleet.LabelName + "!=" + workers[0]
+		metav1.SetMetaDataAnnotation(&j.ObjectMeta, v1alpha1.AnnotationClusterSelector, fleet.LabelName+"!="+workers[0])
 	}
 }
 
