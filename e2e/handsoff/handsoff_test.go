@@ -263,13 +263,11 @@ func TestAPolicyRemovesMarks(t *testing.T) {
 		if _, err := w1.Kubectl(ctx, noMarks, "delete", "-f", "-"); err != nil {
 			t.Error(err)
 		}
+		if err := followsNoMarks(ctx, w1, false); err != nil {
+			t.Error(err)
+		}
 	})
-	probe := rigtest.Job(f.NS, "probe", func(j *batchv1.Job) { j.Labels = map[string]string{v1alpha1.LabelOrigin: "probe"} })
-	err := wait.PollUntilContextCancel(f.Context(), 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		answer, err := w1.Client().BatchV1().Jobs(f.NS).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		return err == nil && answer.Labels[v1alpha1.LabelOrigin] == "", nil
-	})
-	if err != nil {
+	if err := followsNoMarks(f.Context(), w1, true); err != nil {
 		t.Fatal(err)
 	}
 
@@ -287,6 +285,16 @@ func TestAPolicyRemovesMarks(t *testing.T) {
 	for _, pod := range f.Pods(w1) {
 		t.Errorf("Pod %s is in w1", pod.Name)
 	}
+}
+
+// followsNoMarks waits until a worker's API server follows the policy noMarks, or no more: the next
+// test has the same worker.
+func followsNoMarks(ctx context.Context, w1 *rig.Cluster, is bool) error {
+	probe := rigtest.Job(metav1.NamespaceDefault, "probe", func(j *batchv1.Job) { j.Labels = map[string]string{v1alpha1.LabelOrigin: "probe"} })
+	return wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		answer, err := w1.Client().BatchV1().Jobs(probe.Namespace).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err == nil && (answer.Labels[v1alpha1.LabelOrigin] == "") == is, nil
+	})
 }
 
 // preferring has a Job go to one worker if it can.
