@@ -8,13 +8,14 @@ import (
 	"fmt"
 	"os"
 
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
-	"github.com/jobferry/jobferry/pkg/util/pages"
 	"github.com/jobferry/jobferry/pkg/util/process"
 	"github.com/jobferry/jobferry/pkg/worker"
 )
@@ -33,7 +34,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	flags.Impersonate = jobs.as
-	mgr, err := flags.Manager(newScheme(), pages.NewCache, worker.CacheOptions(options))
+	mgr, err := flags.Manager(newScheme(), cache.New, worker.CacheOptions(options))
 	if err != nil {
 		return err
 	}
