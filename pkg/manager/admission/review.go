@@ -12,6 +12,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -46,7 +47,7 @@ func isForeign(labels json.RawMessage) (bool, error) {
 	if len(labels) == 0 {
 		return false, nil
 	}
-	err := json.Unmarshal(labels, &known)
+	err := utiljson.Unmarshal(labels, &known) // it tells the case of letters apart
 	return known.Origin != nil, err
 }
 

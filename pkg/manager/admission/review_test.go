@@ -46,8 +46,12 @@ func TestReview(t *testing.T) {
 		"an update of what isn't a Job": {object: `{"spec":{}}`, edit: update(`[]`), code: http.StatusBadRequest},
 		"a status":                      {object: `{"spec":{}}`, edit: func(r *admissionRequest) { r.SubResource = "status" }, code: http.StatusOK},
 		"another kind":                  {object: `{"spec":{}}`, edit: func(r *admissionRequest) { r.Resource.Resource = "pods" }, code: http.StatusOK},
-		"no Job at all":                 {object: `[]`, code: http.StatusBadRequest},
-		"labels that are none":          {object: `{"metadata":{"labels":[1]}}`, code: http.StatusBadRequest},
+		"a label of another name": {
+			object: `{"metadata":{"labels":{"jobferry.dev/Origin":"h"}},"spec":{}}`,
+			patch:  `[{"op":"add","path":"/spec/managedBy","value":"jobferry.dev/dispatcher"}]`, code: http.StatusOK,
+		},
+		"no Job at all":        {object: `[]`, code: http.StatusBadRequest},
+		"labels that are none": {object: `{"metadata":{"labels":[1]}}`, code: http.StatusBadRequest},
 		"no labels": {
 			object: `{"metadata":{"labels":null},"spec":{"template":{"metadata":{"labels":null}}}}`,
 			patch:  `[{"op":"add","path":"/spec/managedBy","value":"jobferry.dev/dispatcher"}]`, code: http.StatusOK,
