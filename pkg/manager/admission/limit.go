@@ -4,10 +4,9 @@ import (
 	"context"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
-	"golang.org/x/sync/semaphore"
+	"github.com/jobferry/jobferry/pkg/util/places"
 )
 
 const (
@@ -31,71 +30,29 @@ const (
 // wait.
 type limiter struct {
 	http.Handler
-	all places
-
-	mu sync.Mutex
-	of map[string]*address
-}
-
-// places are those for small and for large reviews.
-type places struct{ small, large *semaphore.Weighted }
-
-func newPlaces(small int64) places {
-	return places{semaphore.NewWeighted(small), semaphore.NewWeighted(1)}
-}
-
-// of returns those that a request needs one of, and how long the request may take to come in.
-func (p places) of(r *http.Request) (*semaphore.Weighted, time.Duration) {
-	if r.ContentLength < 0 || r.ContentLength > maxSmallReview {
-		return p.large, largeTimeout
-	}
-	return p.small, reviewTimeout
-}
-
-// address is a client's, as long as it has requests here.
-type address struct {
-	places
-	requests int
+	small, large *places.Places
 }
 
 func limited(handler http.Handler) *limiter {
-	return &limiter{Handler: handler, all: newPlaces(maxReviews), of: map[string]*address{}}
+	return &limiter{Handler: handler, small: places.New(maxReviews, maxReviews/4), large: places.New(1, 1)}
 }
 
 // ServeHTTP implements http.Handler.
 func (l *limiter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	all, within := l.small, reviewTimeout
+	if r.ContentLength < 0 || r.ContentLength > maxSmallReview {
+		all, within = l.large, largeTimeout
+	}
 	host, _, _ := net.SplitHostPort(r.RemoteAddr) // one is as good as another
-	own, _ := l.open(host).of(r)
-	all, within := l.all.of(r)
-	defer l.close(host)
 	ctx, cancel := context.WithTimeout(r.Context(), reviewTimeout)
 	defer cancel()
-	for _, places := range []*semaphore.Weighted{own, all} {
-		if places.Acquire(ctx, 1) != nil {
-			http.Error(w, "too many reviews at the same time", http.StatusTooManyRequests)
-			return
-		}
-		defer places.Release(1)
+	release, err := all.Acquire(ctx, host)
+	if err != nil {
+		http.Error(w, "too many reviews at the same time", http.StatusTooManyRequests)
+		return
 	}
+	defer release()
 	// what can't have a deadline isn't a connection
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(within))
 	l.Handler.ServeHTTP(w, r)
-}
-
-func (l *limiter) open(host string) places {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.of[host] == nil {
-		l.of[host] = &address{places: newPlaces(maxReviews / 4)}
-	}
-	l.of[host].requests++
-	return l.of[host].places
-}
-
-func (l *limiter) close(host string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.of[host].requests--; l.of[host].requests == 0 {
-		delete(l.of, host)
-	}
 }

@@ -1,8 +1,6 @@
 package subresources
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"runtime"
@@ -84,7 +82,7 @@ func TestAnAnswerIsHeldInItsPlace(t *testing.T) {
 		out := &sink{header: http.Header{}}
 		out.meanwhile = func() {
 			written++
-			if len(w.find.links.of["w"].link.reads.all) != 1 || out.deadline.IsZero() {
+			if w.find.links.of["w"].link.reads.Holders() != 1 || out.deadline.IsZero() {
 				outside++
 			}
 		}
@@ -94,39 +92,4 @@ func TestAnAnswerIsHeldInItsPlace(t *testing.T) {
 			t.Errorf("%s: of %d writes, %d are outside of a place; in the end there's a deadline: %t", what, written, outside, !out.deadline.IsZero())
 		}
 	}
-}
-
-func TestPlaces(t *testing.T) {
-	p := newPlaces(4)
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
-	enter := func(namespace string) func() {
-		t.Helper()
-		release, err := p.acquire(t.Context(), namespace)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return release
-	}
-	full := func(namespace string) {
-		t.Helper()
-		if release, err := p.acquire(gone, namespace); err == nil {
-			release()
-			t.Errorf("%s has one more place", namespace)
-		} else if !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
-	}
-	first := enter("a")
-	enter("a")
-	full("a")
-	enter("b")
-	last := enter("c")
-	full("d")
-	first()
-	first() // counts once
-	enter("d")
-	full("b")
-	last()
-	enter("b")
 }

@@ -1,7 +1,6 @@
 package subresources
 
 import (
-	"context"
 	"fmt"
 	"sync"
 
@@ -60,49 +59,6 @@ func (l *limiter) release(user, holder string) {
 	l.open--
 	decrement(l.users, user)
 	decrement(l.held, holder)
-}
-
-// places bounds what is done at a time. Others wait; a namespace has half of the places at most.
-type places struct {
-	all chan struct{}
-
-	mu sync.Mutex
-	of map[string]chan struct{} // by namespace
-}
-
-func newPlaces(n int) *places {
-	return &places{all: make(chan struct{}, n), of: map[string]chan struct{}{}}
-}
-
-// acquire takes a place, which release frees.
-func (p *places) acquire(ctx context.Context, namespace string) (release func(), err error) {
-	own := p.ofNamespace(namespace)
-	if err := enter(ctx, own); err != nil {
-		return func() {}, err
-	}
-	if err := enter(ctx, p.all); err != nil {
-		<-own
-		return func() {}, err
-	}
-	return sync.OnceFunc(func() { <-p.all; <-own }), nil
-}
-
-func (p *places) ofNamespace(namespace string) chan struct{} {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.of[namespace] == nil {
-		p.of[namespace] = make(chan struct{}, max(cap(p.all)/2, 1))
-	}
-	return p.of[namespace]
-}
-
-func enter(ctx context.Context, place chan struct{}) error {
-	select {
-	case place <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // decrement counts down, and forgets what has reached zero.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/util/places"
 )
 
 // Bounds of the connections to a worker.
@@ -36,7 +37,7 @@ type link struct {
 	send http.RoundTripper
 	idle func() // closes the connections that nobody uses
 
-	reads *places // see read
+	reads *places.Places // see read
 }
 
 // newLink makes a link from a registration's kubeconfig, by the rules for those. It sends nothing.
@@ -60,7 +61,7 @@ func newLink(worker string, kubeconfig []byte, options Options) (*link, error) {
 			AcceptContentTypes: runtime.ContentTypeJSON,
 		},
 	}
-	l := &link{worker: worker, send: bounded{transport}, idle: transport.CloseIdleConnections, reads: newPlaces(maxReads)}
+	l := &link{worker: worker, send: bounded{transport}, idle: transport.CloseIdleConnections, reads: places.New(maxReads, maxReads/2)}
 	web := &http.Client{Transport: l.send, CheckRedirect: noRedirect}
 	if l.core, err = coreclient.NewForConfigAndClient(config, web); err != nil {
 		return nil, err
@@ -79,8 +80,8 @@ func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastRe
 func read[T any](ctx context.Context, l *link, namespace string, within time.Duration, request func(context.Context) (T, error)) (answer T, done func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	if done, err = l.reads.acquire(ctx, namespace); err != nil {
-		return answer, done, err
+	if done, err = l.reads.Acquire(ctx, namespace); err != nil {
+		return answer, func() {}, err //nolint:wrapcheck // it says what was waited for
 	}
 	answer, err = request(ctx)
 	return answer, done, err
