@@ -3,7 +3,6 @@ package subresources
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"unsafe"
@@ -114,40 +113,19 @@ func (at *location) podUIDs(ctx context.Context) (sets.Set[digest.Digest], error
 
 // listEvents calls do with the events of the Job's namespace, until it has read enough.
 func (at *location) listEvents(ctx context.Context, narrow fields.Set, enough func() bool, do func(*corev1.Event)) error {
-	options := metav1.ListOptions{FieldSelector: narrow.AsSelector().String(), Limit: eventsPerChunk}
-	for i := 0; i < maxEventChunks && !enough(); i++ {
-		next, err := at.eventChunk(ctx, options, do)
-		if errors.Is(err, errTooLarge) && options.Limit > 1 {
-			options.Limit = max(options.Limit/chunkShrinks, 1)
-			continue
-		}
-		if err != nil {
-			return fromWorker(at.worker, "listing events", err)
-		}
-		if next == "" {
-			break
-		}
-		options.Continue = next
+	requests := 0
+	events := chunks[*corev1.EventList]{
+		location: at, what: "events", list: at.core.Events(at.job.Namespace).List,
+		more: func() bool { requests++; return requests <= maxEventChunks && !enough() },
+		do: func(chunk *corev1.EventList) error {
+			for i := range chunk.Items {
+				do(&chunk.Items[i])
+			}
+			return nil
+		},
 	}
-	return nil
-}
-
-// eventChunk calls do with the events of one chunk, and returns where the next one begins.
-func (at *location) eventChunk(ctx context.Context, options metav1.ListOptions, do func(*corev1.Event)) (next string, err error) {
-	chunk, done, err := read(ctx, at.link, at.job.Namespace, at.timeout, func(ctx context.Context) (*corev1.EventList, error) {
-		return at.core.Events(at.job.Namespace).List(ctx, options)
-	})
-	defer done()
-	if err != nil {
-		return "", err
-	}
-	if isTooLong(len(chunk.Items), chunk, options) {
-		return "", errTooLarge
-	}
-	for i := range chunk.Items {
-		do(&chunk.Items[i])
-	}
-	return chunk.Continue, nil
+	_, err := events.each(ctx, metav1.ListOptions{FieldSelector: narrow.AsSelector().String(), Limit: eventsPerChunk})
+	return err
 }
 
 // collected are the newest events of those that were added: at most a number of them, and of the

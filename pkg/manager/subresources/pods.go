@@ -2,7 +2,6 @@ package subresources
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 
@@ -43,16 +42,11 @@ func (h *handler) pods(w *responseWriter, r *http.Request, req *request) error {
 	return out.end(messages(failed))
 }
 
-// Pods are copied chunk by chunk: the manager doesn't hold all Pods of a large Job in memory.
 const (
 	podsPerChunk = 50
 	// maxChunks bounds what the workers of a Job may return: 100,000 Pods, the most completions of
 	// an Indexed Job.
 	maxChunks = 2000
-	// chunkShrinks is by what the size of a chunk is divided if it's too large.
-	chunkShrinks = 8
-	// maxContinueBytes bounds where the next chunk begins, which API servers say in some hundred.
-	maxContinueBytes = 8 << 10
 )
 
 // eachChunk calls do with the mirror's Pods, chunk by chunk; there is at least one, which may be
@@ -61,45 +55,25 @@ func (at *location) eachChunk(ctx context.Context, w podChoice, do func(*corev1.
 	if at.unselectable != nil {
 		return unavailable("worker %q: %s", at.worker, clean(at.unselectable.Error()))
 	}
-	options := metav1.ListOptions{LabelSelector: w.narrow(at.selector), Limit: podsPerChunk}
-	for ; at.chunks > 0; at.chunks-- {
-		next, err := at.podChunk(ctx, options, do)
-		if errors.Is(err, errTooLarge) { // large Pods: fewer at a time
-			options.Limit = max(options.Limit/chunkShrinks, 1)
-			continue
-		}
-		if err != nil || next == "" {
-			return err
-		}
-		options.Continue = next
+	pods := chunks[*corev1.PodList]{
+		location: at, what: "Pods", list: at.core.Pods(at.job.Namespace).List,
+		more: at.takeChunk,
+		do:   func(chunk *corev1.PodList) error { at.keepOwn(chunk); return do(chunk) },
 	}
-	return unavailable("worker %q has more Pods of the Job than are read for a request", at.worker)
+	complete, err := pods.each(ctx, metav1.ListOptions{LabelSelector: w.narrow(at.selector), Limit: podsPerChunk})
+	if err == nil && !complete {
+		return unavailable("worker %q has more Pods of the Job than are read for a request", at.worker)
+	}
+	return err
 }
 
-// isTooLong reports whether a worker has sent more items than were asked for, or a long text as the
-// place where the next chunk begins.
-func isTooLong(items int, chunk metav1.ListInterface, options metav1.ListOptions) bool {
-	return items > int(options.Limit) || len(chunk.GetContinue()) > maxContinueBytes
-}
-
-// podChunk calls do with one chunk, and returns where the next one begins. It returns errTooLarge
-// if fewer Pods at a time may do.
-func (at *location) podChunk(ctx context.Context, options metav1.ListOptions, do func(*corev1.PodList) error) (next string, err error) {
-	chunk, done, err := read(ctx, at.link, at.job.Namespace, at.timeout, func(ctx context.Context) (*corev1.PodList, error) {
-		return at.core.Pods(at.job.Namespace).List(ctx, options)
-	})
-	defer done()
-	if err == nil && isTooLong(len(chunk.Items), chunk, options) {
-		err = errTooLarge
+// takeChunk reports whether one more chunk of Pods may be read, and counts it.
+func (at *location) takeChunk() bool {
+	if at.chunks == 0 {
+		return false
 	}
-	if errors.Is(err, errTooLarge) && options.Limit > 1 {
-		return "", errTooLarge
-	}
-	if err != nil {
-		return "", fromWorker(at.worker, "listing Pods", err)
-	}
-	at.keepOwn(chunk)
-	return chunk.Continue, do(chunk)
+	at.chunks--
+	return true
 }
 
 // keepOwn drops Pods that the mirror doesn't control: anybody can set labels. It drops those, too,
