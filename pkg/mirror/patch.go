@@ -161,3 +161,16 @@ func StatusPatch(job *batchv1.Job, next *batchv1.JobStatus, finalizers []string)
 	}
 	return patchBytes(job, patch, true)
 }
+
+// Finalizers returns those of a hub Job, with ours or without it.
+func Finalizers(hub *batchv1.Job, ours bool) []string {
+	isOurs := func(f string) bool { return f == v1alpha1.FinalizerMirror }
+	switch has := slices.ContainsFunc(hub.Finalizers, isOurs); {
+	case has && !ours:
+		return slices.DeleteFunc(slices.Clone(hub.Finalizers), isOurs)
+	case !has && ours:
+		return append(slices.Clone(hub.Finalizers), v1alpha1.FinalizerMirror)
+	default:
+		return hub.Finalizers
+	}
+}

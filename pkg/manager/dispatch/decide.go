@@ -314,8 +314,3 @@ func isStatusWrite(a Action) bool {
 	_, is := a.(WriteStatus)
 	return is
 }
-
-// otherFinalizers are those of the hub Job that aren't ours.
-func (s *Snapshot) otherFinalizers() []string {
-	return slices.DeleteFunc(slices.Clone(s.Job.Finalizers), func(f string) bool { return f == v1alpha1.FinalizerMirror })
-}

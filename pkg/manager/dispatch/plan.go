@@ -125,8 +125,8 @@ type WriteStatus struct {
 	Account usage.Account
 }
 
-// RemoveFinalizer removes our finalizer from the hub Job: these are left.
-type RemoveFinalizer struct{ Left []string }
+// RemoveFinalizer removes our finalizer from the hub Job.
+type RemoveFinalizer struct{}
 
 // Worker implements Action: these write to the hub.
 func (Place) Worker() string { return "" }

@@ -39,7 +39,7 @@ func planDeleting(s *Snapshot) Plan {
 		}
 	}
 	if !waits {
-		plan.Actions = append(plan.Actions, RemoveFinalizer{s.otherFinalizers()})
+		plan.Actions = append(plan.Actions, RemoveFinalizer{})
 	}
 	return plan
 }
@@ -64,7 +64,7 @@ func planFinished(s *Snapshot) Plan {
 		}
 	}
 	if s.hasFinalizer() {
-		plan.Actions = append(plan.Actions, RemoveFinalizer{s.otherFinalizers()})
+		plan.Actions = append(plan.Actions, RemoveFinalizer{})
 	}
 	return plan
 }

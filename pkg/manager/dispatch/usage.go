@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/placement"
@@ -57,21 +56,16 @@ func (s *Snapshot) account(ends bool) usage.Account {
 
 // statusWrite is the write of a status, with the account and other changes of what is kept.
 func (s *Snapshot) statusWrite(next *batchv1.JobStatus, changes hubstate.Changes) WriteStatus {
-	a := WriteStatus{Account: s.account(mirror.Finished(&batchv1.Job{Status: *next}))}
+	ends := mirror.Finished(&batchv1.Job{Status: *next})
+	a, kept := WriteStatus{Account: s.account(ends)}, hubstate.Changes{}
+	maps.Copy(kept, changes)
 	if len(a.Account) > 0 {
-		changes = maps.Clone(changes)
-		if changes == nil {
-			changes = hubstate.Changes{}
-		}
-		changes[hubstate.Usage] = a.Account.String()
+		kept[hubstate.Usage] = a.Account.String()
 	}
 	status, finalizers := *next, s.Job.Finalizers
-	status.Conditions = changes.Conditions(next.Conditions, s.Now)
-	switch {
-	case mirror.Finished(&batchv1.Job{Status: status}):
-		finalizers = s.otherFinalizers() // nothing is done any more that the Job would wait for
-	case s.lacksFinalizer():
-		finalizers = append(s.otherFinalizers(), v1alpha1.FinalizerMirror)
+	status.Conditions = kept.Conditions(next.Conditions, s.Now)
+	if ends || s.lacksFinalizer() {
+		finalizers = mirror.Finalizers(s.Job, !ends) // nothing is done any more that a Job would wait for which has ended
 	}
 	a.Patch = mirror.StatusPatch(s.Job, &status, finalizers)
 	return a

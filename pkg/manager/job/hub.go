@@ -2,7 +2,6 @@ package job
 
 import (
 	"context"
-	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,13 +20,9 @@ import (
 // patchPlacement writes what a placement changes, and our finalizer, in one write. It returns the
 // whole Job of the answer: its mirror is made from that.
 func (r *Reconciler) patchPlacement(ctx context.Context, t *turn, changes hubstate.Changes) (*batchv1.Job, error) {
-	finalizers := t.Job.Finalizers
-	if !slices.Contains(finalizers, v1alpha1.FinalizerMirror) {
-		finalizers = append(slices.Clone(finalizers), v1alpha1.FinalizerMirror)
-	}
 	next := t.Job.Status
 	next.Conditions = changes.Conditions(next.Conditions, r.clock.Now())
-	patch := mirror.StatusPatch(t.Job, &next, finalizers)
+	patch := mirror.StatusPatch(t.Job, &next, mirror.Finalizers(t.Job, true))
 	whole, err := t.whole.patchWhole(ctx, t.Job.UID, client.RawPatch(types.MergePatchType, patch))
 	if err != nil {
 		return nil, &hubError{err}
@@ -82,8 +77,8 @@ func (r *Reconciler) statusRejected(ctx context.Context, t *turn, err error) res
 }
 
 // removeFinalizer removes our finalizer from a hub Job.
-func (r *Reconciler) removeFinalizer(ctx context.Context, t *turn, a dispatch.RemoveFinalizer) (result, error) {
-	err := r.patchStatus(ctx, t, mirror.StatusPatch(t.Job, &t.Job.Status, a.Left))
+func (r *Reconciler) removeFinalizer(ctx context.Context, t *turn) (result, error) {
+	err := r.patchStatus(ctx, t, mirror.StatusPatch(t.Job, &t.Job.Status, mirror.Finalizers(t.Job, false)))
 	if err == nil && t.Job.DeletionTimestamp != nil {
 		r.accountant.count(t.Job, t.Account().Closed()) // nobody will write it
 	}
