@@ -12,7 +12,6 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 )
 
-// updateMirror changes what is remembered of the mirror in a worker.
 // forgetLasts drops the last states of mirrors that are gone.
 func (m *memory) forgetLasts() {
 	for _, known := range m.mirrors {
@@ -20,6 +19,7 @@ func (m *memory) forgetLasts() {
 	}
 }
 
+// updateMirror changes what is remembered of the mirror in a worker.
 func (r *record) updateMirror(worker string, change func(*mirrorMemory)) {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()

@@ -105,7 +105,7 @@ func (h history) changes() []change {
 		}
 	}
 	if !placed {
-		all = append(all, h.fromAnnotations()...)
+		all = append(all, h.fromJob()...)
 	}
 	all = append(all, h.firstRuns()...)
 	slices.SortStableFunc(all, func(a, b change) int {
@@ -125,8 +125,8 @@ func suspendedAtFirst(job *batchv1.Job, events []show.Entry) bool {
 	return mirror.Suspended(job) && len(shards.WorkersOf(job)) == 0
 }
 
-// fromAnnotations stands in for events that are gone.
-func (h history) fromAnnotations() (all []change) {
+// fromJob stands in for events that are gone.
+func (h history) fromJob() (all []change) {
 	at := h.job.CreationTimestamp.Time
 	if h.job.Status.StartTime != nil {
 		at = h.job.Status.StartTime.Time

@@ -41,22 +41,17 @@ const continueAfter = time.Second
 
 func newCapacityInformers(l *link.Link, call Options) (*capacityInformers, error) {
 	store, clock := placement.NewStore(call.CapacityFreed), l.Options().Clock
-	store.PaceBy(clock.Now, func(pause time.Duration, then func()) {
+	after := func(pause time.Duration, do func()) {
 		over := clock.After(pause)
 		go func() {
 			<-over
-			then()
+			do()
 		}()
-	})
+	}
+	store.PaceBy(clock.Now, after)
 	store.Ledger.OnStuck(call.PodsStuck)
-	store.Ledger.OnLeft(func() {
-		pause := l.Options().Clock.After(continueAfter)
-		go func() {
-			<-pause
-			store.Ledger.Continue()
-		}()
-	})
-	i := &capacityInformers{store: store, times: podtimes.New(l.Options().Clock.Now, l.ClockAhead)}
+	store.Ledger.OnLeft(func() { after(continueAfter, store.Ledger.Continue) })
+	i := &capacityInformers{store: store, times: podtimes.New(clock.Now, l.ClockAhead)}
 	gathered := gathering{link: l, event: func() {}}
 	i.nodes = gathered.kind(corev1.SchemeGroupVersion, "nodes", nodeIntake, nodesTo(store, call.NumbersChanged).sink)
 	i.pods = gathered.kind(corev1.SchemeGroupVersion, "pods", podIntake, podsTo(store, call.NumbersChanged).sink)
