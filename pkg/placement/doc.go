@@ -15,7 +15,7 @@
 //	store.Ledger.SetPod(pod)
 //	store.Bound.Set(pod)
 //	decision := placement.Place(placement.Request{Job: job}, []placement.Cluster{
-//		{Name: "a", Ready: true, Capacity: store.Snapshot(key, 36)},
+//		{Name: "a", Ready: true, Capacity: store.Snapshot(key, 36, nil)},
 //	})
 //	if decision.Cluster == "" {
 //		fmt.Println(decision.Explain()) // 0/1 clusters available: 1 Insufficient cpu.

@@ -13,7 +13,7 @@ func Example() {
 	store.Ledger.SetNode(placementtest.NewNode("node").Has("cpu", "4", "pods", "110").Obj())
 	job, other := placementtest.NewJob("job").Requests("cpu", "3"), placementtest.NewJob("other").Requests("cpu", "2")
 	place := func() string {
-		worker := placement.Cluster{Name: "a", Ready: true, Capacity: store.Snapshot(job.Key(), 36)}
+		worker := placement.Cluster{Name: "a", Ready: true, Capacity: store.Snapshot(job.Key(), 36, nil)}
 		return placement.Place(placement.Request{Job: job.Obj()}, []placement.Cluster{worker}).Explain()
 	}
 	store.Ledger.Reserve(other.Key(), placement.ShapeOf(&other.Obj().Spec.Template), placement.PodsWanted(other.Obj()))

@@ -42,7 +42,9 @@ func Slim(object any) (any, error) {
 
 // What the worker's autoscaler shows, and may still add.
 type (
-	// Observed is what is known of the autoscaler. It doesn't change.
+	// Autoscaler is what a WorkerCluster says of the autoscaler, and what is Observed.
+	Autoscaler = objects.Autoscaler
+	// Observed is what is observed of the autoscaler. It doesn't change.
 	Observed = autoscaling.Observed
 	// NodePools are Karpenter's, as far as they were read.
 	NodePools = autoscaling.NodePools

@@ -146,7 +146,7 @@ func (v *fakeWorker) Free(key types.NamespacedName, reads placement.Reads) *plac
 }
 
 func (v *fakeWorker) Room(key types.NamespacedName) *placement.Room {
-	return v.store.Room(key, v.view.Spec.Autoscaling, v.observed)
+	return v.store.Room(key, &placement.Autoscaler{Spec: v.view.Spec.Autoscaling, Observed: v.observed})
 }
 
 // fakeRegistry has the workers of a world.

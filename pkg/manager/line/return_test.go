@@ -46,7 +46,7 @@ func (h *hall) View() clusters.View {
 	return v
 }
 func (h *hall) Free(job types.NamespacedName, _ placement.Reads) *placement.Snapshot {
-	return h.store.Snapshot(job, 36)
+	return h.store.Snapshot(job, 36, nil)
 }
 func (h *hall) Room(types.NamespacedName) *placement.Room { return nil }
 func (h *hall) Ledger() *placement.Ledger                 { return h.store.Ledger }

@@ -18,6 +18,10 @@ type Demands struct{ List []Demand }
 func (l *Ledger) Demands(but types.NamespacedName) *Demands {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.demandsFor(but)
+}
+
+func (l *Ledger) demandsFor(but types.NamespacedName) *Demands {
 	l.grows = true
 	if j := l.jobs[but]; j != nil && j.reservation != nil && j.reservation.unheld > 0 {
 		return l.demandsBut(j.reservation)

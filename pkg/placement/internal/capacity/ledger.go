@@ -104,6 +104,19 @@ func (l *Ledger) Unscheduled() (jobs []types.NamespacedName) {
 func (l *Ledger) Free(job types.NamespacedName) *Capacity {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.freeFor(job)
+}
+
+// Growing is what is free for a Job, the nodes that there are, and the demands of others, of one
+// moment: a node that comes or goes counts among all or none of what there is and what may be added.
+func (l *Ledger) Growing(job types.NamespacedName) (free, there *Capacity, demands *Demands) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	free = l.freeFor(job)
+	return free, l.free, l.demandsFor(job)
+}
+
+func (l *Ledger) freeFor(job types.NamespacedName) *Capacity {
 	l.notified = 0
 	if l.free == nil {
 		nodes := make([]*Node, len(l.sorted))

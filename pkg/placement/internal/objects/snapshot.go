@@ -14,10 +14,12 @@ import (
 
 // Snapshot is what the worker's API server, whose release is Kubernetes 1.minor, and its scheduler
 // judge one Job's Pods by: neither what is reserved for the Job nor its own Pods are in its way. No
-// Job has a key without a name. The caller adds what doesn't come from the Store: Preemption and
-// Autoscaling, and Volumes where the Job has claims.
-func (s *Store) Snapshot(job types.NamespacedName, minor int) *scheduling.Snapshot {
-	snapshot := *s.Bound.Snapshot(s.Ledger.Free(job), job)
+// Job has a key without a name. What an autoscaler may add is of the same moment as what is free. The
+// caller adds what doesn't come from the Store: Preemption, and Volumes where the Job has claims.
+func (s *Store) Snapshot(job types.NamespacedName, minor int, of *Autoscaler) *scheduling.Snapshot {
+	free, room := s.grown(job, of)
+	snapshot := *s.Bound.Snapshot(free, job)
+	snapshot.Autoscaling = room
 	snapshot.Namespaces = s.NamespaceLabels()
 	snapshot.Admission = s.Admission(job.Namespace)
 	if a := snapshot.Admission; len(a.Quotas) > 0 {
@@ -31,33 +33,48 @@ func (s *Store) Snapshot(job types.NamespacedName, minor int) *scheduling.Snapsh
 	return &snapshot
 }
 
+// Autoscaler is what is known of a worker's: what the WorkerCluster says of it, and what is observed.
+// Both may be nil.
+type Autoscaler struct {
+	Spec     *v1alpha1.Autoscaling
+	Observed *autoscaling.Observed
+}
+
 // rooms keeps the Room that was asked for last, as long as nothing that it's made of has changed.
 type rooms struct {
-	lock     sync.Mutex
-	spec     *v1alpha1.Autoscaling
-	observed *autoscaling.Observed
-	growth   *autoscaling.Growth
-	nodes    *capacity.Capacity
-	demands  *capacity.Demands
-	room     *autoscaling.Room
+	lock    sync.Mutex
+	of      Autoscaler
+	growth  *autoscaling.Growth
+	nodes   *capacity.Capacity
+	demands *capacity.Demands
+	room    *autoscaling.Room
 }
 
 // Room is what the worker's autoscaler may still add, if one Job's Pods that wait there don't
-// count; nil: nothing. It depends on what the WorkerCluster says of it, and on what is observed.
-func (s *Store) Room(job types.NamespacedName, spec *v1alpha1.Autoscaling, observed *autoscaling.Observed) *autoscaling.Room {
+// count; nil: nothing, or there is no Autoscaler.
+func (s *Store) Room(job types.NamespacedName, of *Autoscaler) *autoscaling.Room {
+	_, room := s.grown(job, of)
+	return room
+}
+
+// grown is what is free for a Job, and what may be added.
+func (s *Store) grown(job types.NamespacedName, of *Autoscaler) (free *capacity.Capacity, room *autoscaling.Room) {
+	if of == nil {
+		return s.Ledger.Free(job), nil
+	}
 	r := &s.rooms
 	r.lock.Lock()
 	defer r.lock.Unlock()
-	if r.growth == nil || r.spec != spec || r.observed != observed {
-		r.spec, r.observed = spec, observed
-		r.growth, r.room = autoscaling.GrowthOf(spec, observed), nil
+	if r.growth == nil || r.of != *of {
+		r.of = *of
+		r.growth, r.room = autoscaling.GrowthOf(of.Spec, of.Observed), nil
 	}
 	if r.growth == nil {
-		return nil
+		return s.Ledger.Free(job), nil
 	}
-	nodes, demands := s.Ledger.Free(types.NamespacedName{}), s.Ledger.Demands(job)
+	free, nodes, demands := s.Ledger.Growing(job)
 	if r.room == nil || r.nodes != nodes || r.demands != demands {
 		r.nodes, r.demands, r.room = nodes, demands, autoscaling.NewRoom(r.growth, nodes.Nodes(), demands.List)
 	}
-	return r.room
+	return free, r.room
 }

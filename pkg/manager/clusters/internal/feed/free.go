@@ -26,9 +26,8 @@ func (f *Feed) Free(job types.NamespacedName, reads placement.Reads, w Worker) *
 	var free *placement.Snapshot
 	if w.Known {
 		version, _ := kubeversion.Parse(w.Version) // unknown: an old one
-		free = store.Snapshot(job, int(version.Minor))
+		free = store.Snapshot(job, int(version.Minor), f.autoscalerOf(&w.Spec))
 		free.Preemption = w.Spec.Preemption == v1alpha1.PreemptionLowerPriority
-		free.Autoscaling = f.Room(job, &w.Spec)
 		if (reads.Namespaces || store.Bound.SelectNamespaces()) && f.capacity.namespaces.ask() {
 			free.AwaitNamespaces()
 		}
@@ -50,8 +49,13 @@ func (f *Feed) Free(job types.NamespacedName, reads placement.Reads, w Worker) *
 // Room is what the worker's autoscaler may still add, if one Job's Pods that wait there don't
 // count; nil: nothing. No Job has the zero name.
 func (f *Feed) Room(job types.NamespacedName, spec *v1alpha1.WorkerClusterSpec) *placement.Room {
+	return f.capacity.store.Room(job, f.autoscalerOf(spec))
+}
+
+// autoscalerOf is what is known of the worker's autoscaler; nil: it's said to have none.
+func (f *Feed) autoscalerOf(spec *v1alpha1.WorkerClusterSpec) *placement.Autoscaler {
 	if spec.Capacity != v1alpha1.CapacityAutoscaled {
 		return nil
 	}
-	return f.capacity.store.Room(job, spec.Autoscaling, f.autoscaler.observed.Load())
+	return &placement.Autoscaler{Spec: spec.Autoscaling, Observed: f.autoscaler.observed.Load()}
 }
