@@ -13,8 +13,8 @@ import (
 )
 
 // Somebody with a worker's kubeconfig wants to stop the Job controller there, or to have it forget
-// another hub. He may write the Lease of his hub, and no other, whatever origin the hub has.
-func TestThiefCanWriteOneLease(t *testing.T) {
+// another hub. He may write the two Leases of his hub, and no other, whatever origin the hub has.
+func TestThiefCanWriteHisHubsLeases(t *testing.T) {
 	r := registrantFor(t)
 	r.RunManager(func(o *manager.Options) { o.Origin = "worker" })
 	r.register("w1", "--all-namespaces", "--job-controller", "Embedded", "--origin", "worker")
@@ -22,7 +22,7 @@ func TestThiefCanWriteOneLease(t *testing.T) {
 	stolen := r.thief("w1").CoordinationV1().Leases(v1alpha1.SystemNamespace)
 	ctx := r.Context()
 
-	others := []string{"jobferry-worker", v1alpha1.Origin("another").FenceLease()}
+	others := []string{"jobferry-worker", v1alpha1.Origin("another").FenceLease(), v1alpha1.Origin("another").WriterLease()}
 	for _, name := range others {
 		_, err := admin.Create(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 		r.ok(err)
@@ -39,6 +39,9 @@ func TestThiefCanWriteOneLease(t *testing.T) {
 		},
 		"delete its own": func() error {
 			return stolen.Delete(ctx, v1alpha1.Origin("worker").FenceLease(), metav1.DeleteOptions{})
+		},
+		"delete the writer's": func() error {
+			return stolen.Delete(ctx, v1alpha1.Origin("worker").WriterLease(), metav1.DeleteOptions{})
 		},
 	}
 	for _, name := range others {

@@ -12,6 +12,7 @@ import (
 func TestMain(m *testing.M) {
 	rigtest.Main(m,
 		rig.Options{Name: ferrytest.HubName, Release: binaries.Hub(binaries.Current), Audit: true},
+		rig.Options{Name: "copy", Release: binaries.Hub(binaries.Current)},
 		rig.Options{Name: "w1", Release: binaries.Worker(binaries.Current), Nodes: []rig.Nodes{{Count: 2}}, Audit: true},
 	)
 }

@@ -111,6 +111,7 @@ func TestTheHubsEtcdIsPutBack(t *testing.T) {
 		t.Errorf("the manager says:\n%s", log)
 	}
 	f.StartManager()
+	takeOver(t, f)
 	if done := f.HubJobUntil("ends", rigtest.Complete); done.Status.Succeeded != 1 {
 		t.Errorf("the status of the Job that ended is %+v", done.Status)
 	}

@@ -14,4 +14,5 @@ package manager
 //
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=jobferry-system,resources=leases,verbs=create
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=jobferry-system,resources=leases,resourceNames=jobferry-manager,verbs=get;update;watch
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=jobferry-system,resources=leases,resourceNames=jobferry-writer,verbs=get;update
 // +kubebuilder:rbac:groups="",namespace=jobferry-system,resources=events,verbs=create;patch

@@ -211,8 +211,8 @@ func (c *cli) cleanWorker(ctx context.Context, worker *workerAdmin, hubUID types
 	return nil
 }
 
-// removeLeases deletes the Leases of the fence of a hub. The Lease of orphaned Jobs stays, because
-// it says that the hub has released them: without it, they would be fenced.
+// removeLeases deletes the Leases of a hub. The fence's stays for orphaned Jobs, because it says that
+// the hub has released them: without it, they would be fenced.
 func (c *cli) removeLeases(ctx context.Context, worker client.Client, hubUID types.UID) error {
 	var leases coordinationv1.LeaseList
 	err := worker.List(ctx, &leases, client.InNamespace(v1alpha1.SystemNamespace), client.MatchingLabels(registration.WorkerLabels(hubUID)))
@@ -221,6 +221,12 @@ func (c *cli) removeLeases(ctx context.Context, worker client.Client, hubUID typ
 	}
 	for i := range leases.Items {
 		origin := leases.Items[i].Labels[v1alpha1.LabelOrigin]
+		if leases.Items[i].Name == v1alpha1.Origin(origin).WriterLease() {
+			if err := c.remove(ctx, worker, &leases.Items[i]); err != nil {
+				return err
+			}
+			continue
+		}
 		var jobs batchv1.JobList
 		if err := worker.List(ctx, &jobs, client.MatchingLabels{v1alpha1.LabelOrigin: origin}, client.Limit(1)); err != nil {
 			return fmt.Errorf("worker: list Jobs: %w", access.Explain(err))

@@ -72,6 +72,9 @@ var rules = []Rule{
 	carried("configmaps", v1alpha1.CarryConfigMaps),
 	carried("secrets", v1alpha1.CarrySecrets),
 	carried("serviceaccounts", v1alpha1.CarryServiceAccounts),
+	{Group: "coordination.k8s.io", Resources: []string{"leases"}, Names: []string{anyOrigin.WriterLease()}, Verbs: []string{"get", "update"},
+		Namespace: v1alpha1.SystemNamespace, Need: always,
+		Why: "one writer: the Lease by which a copy of the hub is kept out", Without: "the WorkerCluster is `Exclusive=False` (`Unguarded`): a copy of the hub writes there, too"},
 	// The registration creates the Lease: a rule for create can't name it, and would allow the hub to
 	// make the leader Lease of jobferry-worker and other hubs' Leases its own. jobferry-worker creates
 	// the Lease again when somebody deletes it.
@@ -121,6 +124,8 @@ func For(s Settings) []Rule {
 		switch {
 		case slices.Contains(r.Names, anyOrigin.FenceLease()):
 			needed[i].Names = []string{s.Origin.FenceLease()}
+		case slices.Contains(r.Names, anyOrigin.WriterLease()):
+			needed[i].Names = []string{s.Origin.WriterLease()}
 		case slices.Contains(r.Names, anyAccount):
 			needed[i].Names = []string{s.Account}
 		}

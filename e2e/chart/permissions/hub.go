@@ -43,6 +43,8 @@ var hub = []Row{
 	{Part: Manager, Namespace: Home, Group: "coordination.k8s.io", Resource: "leases", Names: []string{"jobferry-manager"}, Verbs: []string{"get", "update", "watch"},
 		Why:    "leader election: one manager dispatches at a time, and another takes over at once",
 		Unseen: map[string]string{"watch": standby}},
+	{Part: Manager, Namespace: Home, Group: "coordination.k8s.io", Resource: "leases", Names: []string{"jobferry-writer"}, Verbs: []string{"get", "update"},
+		Why: "one writer: by what it has there, the hub is told from a copy of itself"},
 	{Part: Manager, Namespace: Home, Resource: "events", Verbs: []string{"create", "patch"},
 		Why: "leader election: who leads", Unseen: map[string]string{"patch": repeated}},
 }

@@ -189,6 +189,25 @@ func (o Origin) Selector() labels.Selector {
 // makes it the name of another program's Lease.
 func (o Origin) FenceLease() string { return "jobferry-fence-" + string(o) }
 
+// WriterLease returns the name of the Lease in a worker, in SystemNamespace, that shows which of the
+// managers of this origin writes there.
+func (o Origin) WriterLease() string { return "jobferry-writer-" + string(o) }
+
+// HubWriterLease is the name of the Lease on the hub, in the manager's namespace, that has the Terms
+// of its leaders.
+const HubWriterLease = "jobferry-writer"
+
+// Annotations of those Leases: the Terms of a hub's leaders, a line each, and the one that renewed a
+// worker's Lease last.
+const (
+	AnnotationTerms = "jobferry.dev/terms"
+	AnnotationTerm  = "jobferry.dev/term"
+)
+
+// AnnotationTakeOverFrom of a WorkerCluster names the holder of the worker's Lease that an admin
+// says isn't to be waited for: the manager of another hub with the same origin.
+const AnnotationTakeOverFrom = "jobferry.dev/take-over-from"
+
 // IsFenced reports whether the embedded Job controller has fenced a mirror.
 func IsFenced(job *batchv1.Job) bool {
 	_, fenced := job.Annotations[AnnotationFenced]

@@ -271,6 +271,9 @@ const (
 	// ConditionFenced: if the worker is cut off, its embedded Job controller stops this hub's Jobs
 	// before they continue elsewhere. Unknown: it hasn't answered.
 	ConditionFenced = "Fenced"
+	// ConditionExclusive: no other manager of this origin writes to the worker. False: there may be
+	// one, or another one does and this one doesn't.
+	ConditionExclusive = "Exclusive"
 	// ConditionTokenRenewed is False while the manager can't renew the worker's token, which expires.
 	// A worker whose token the manager doesn't renew has no such condition.
 	ConditionTokenRenewed = "TokenRenewed"
@@ -344,6 +347,14 @@ const (
 	ReasonNoFence = "NoFence"
 	// ReasonFenceTooLate: Fenced=False: the fence closes after the Jobs have moved.
 	ReasonFenceTooLate = "FenceTooLate"
+	// ReasonLeaseHeld: Exclusive=True.
+	ReasonLeaseHeld = "LeaseHeld"
+	// ReasonUnguarded: Exclusive=False: the manager may not write the Lease. It dispatches all the
+	// same.
+	ReasonUnguarded = "Unguarded"
+	// ReasonHeldElsewhere: Exclusive=False: the manager of another hub of this origin holds the Lease.
+	// Nothing is written to the worker, and no Job placed there.
+	ReasonHeldElsewhere = "HeldElsewhere"
 	// ReasonLeaseForbidden: Fenced=False: the credentials may not write the Lease.
 	ReasonLeaseForbidden = "LeaseForbidden"
 	// ReasonLeaseRefused: Fenced=False: the worker's API server doesn't take the Lease.
@@ -356,7 +367,7 @@ const (
 
 // WorkerClusterStatus is what the manager knows of a worker.
 type WorkerClusterStatus struct {
-	// conditions are Ready, Schedulable, Lost, Fenced and, of a worker whose token the manager
+	// conditions are Ready, Schedulable, Lost, Exclusive, Fenced and, of a worker whose token the manager
 	// renews, TokenRenewed.
 	//
 	// +optional

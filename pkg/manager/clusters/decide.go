@@ -2,6 +2,7 @@ package clusters
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -138,7 +139,7 @@ func serve(s gathered, options Options, target *link.Target) plan {
 	p := plan{connect: &connect{
 		target:   target,
 		before:   knownBefore(s),
-		settings: Settings{Labels: s.cluster.Labels, Spec: s.cluster.Spec},
+		settings: Settings{Labels: s.cluster.Labels, Spec: s.cluster.Spec, TakeOverFrom: s.cluster.Annotations[v1alpha1.AnnotationTakeOverFrom]},
 	}}
 	if s.worker == nil {
 		return p // its first View enqueues it again
@@ -157,7 +158,7 @@ func serve(s gathered, options Options, target *link.Target) plan {
 		p.requeueAfter = wake.Soonest(p.requeueAfter, s.lastWrite.Add(options.StatusInterval).Sub(s.now))
 	default:
 		p.status = &next
-		p.events = append(readinessEvents(s, next), lossEvents(s, next)...)
+		p.events = slices.Concat(readinessEvents(s, next), lossEvents(s, next), exclusiveEvents(s, next))
 	}
 	if s.worker.loss.State == LossPending {
 		p.requeueAfter = wake.Soonest(p.requeueAfter, wake.In(s.worker.loss.At.Sub(s.now)))

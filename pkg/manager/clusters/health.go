@@ -10,6 +10,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/feed"
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
+	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/writer"
 )
 
 // State is what a connection is in.
@@ -43,6 +44,37 @@ type Health struct {
 	// of the last time that they were read.
 	Version    string
 	ClusterUID types.UID
+	// Writer says whether this process may write to the worker.
+	Writer writer.Standing
+}
+
+// Awaited reports whether it isn't known yet whether the worker can be used.
+func (h Health) Awaited() bool {
+	return h.State == Connecting || h.State == Ready && h.Writer.State == writer.Unknown
+}
+
+// Trouble is why the worker can't be used.
+func (h Health) Trouble() string {
+	if h.State == Ready && h.Writer.State == writer.Theirs {
+		return "the manager of another hub with the same origin writes to it: see the condition " + v1alpha1.ConditionExclusive + " of its WorkerCluster"
+	}
+	return h.Message
+}
+
+// MayWrite reports whether this process may write to the worker, as far as other managers go.
+func (h Health) MayWrite() bool { return h.Writer.State.MayWrite() }
+
+// Usable reports whether the worker is connected, and this process may write to it; if not, with a
+// reason of its conditions.
+func (h Health) Usable() (usable bool, reason string) {
+	switch {
+	case h.State != Ready || h.MayWrite():
+		return h.State == Ready, h.Reason
+	case h.Writer.State == writer.Theirs:
+		return false, v1alpha1.ReasonHeldElsewhere
+	default:
+		return false, v1alpha1.ReasonConnecting
+	}
 }
 
 // after is the health after an observation.
@@ -96,10 +128,12 @@ type Settings struct {
 	Spec v1alpha1.WorkerClusterSpec
 	// Removing: the registration Secret is being deleted; see Spec.RemovalPolicy.
 	Removing bool
+	// TakeOverFrom is the holder of the worker's Lease that isn't to be waited for.
+	TakeOverFrom string
 }
 
 func (s Settings) equal(other Settings) bool {
-	return s.Removing == other.Removing && maps.Equal(s.Labels, other.Labels) && reflect.DeepEqual(s.Spec, other.Spec)
+	return s.Removing == other.Removing && s.TakeOverFrom == other.TakeOverFrom && maps.Equal(s.Labels, other.Labels) && reflect.DeepEqual(s.Spec, other.Spec)
 }
 
 // CapacityState says whether the ledger shows what the worker has.
@@ -135,6 +169,7 @@ var schedulableRules = []struct {
 	{v1alpha1.ReasonDraining, func(v View) bool { return v.Spec.Drain }},
 	{v1alpha1.ReasonCordoned, func(v View) bool { return v.Spec.Cordoned }},
 	{v1alpha1.ReasonNamespaceSelectorInvalid, hasInvalidNamespaces},
-	{v1alpha1.ReasonNotReady, func(v View) bool { return v.State != Ready }},
+	{v1alpha1.ReasonNotReady, func(v View) bool { return v.State != Ready || v.Awaited() }},
+	{v1alpha1.ReasonHeldElsewhere, func(v View) bool { return !v.MayWrite() }},
 	{v1alpha1.ReasonTooManyMirrors, func(v View) bool { return v.Full }},
 }

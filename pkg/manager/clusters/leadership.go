@@ -48,6 +48,9 @@ func (r *reconciler) Start(ctx context.Context) error {
 	for i := range clusters.Items {
 		r.registry.options.Placements.RestoreStockouts(clusters.Items[i].Name, clusters.Items[i].Status.Stockouts)
 	}
+	if err := r.registry.begin(ctx); err != nil {
+		return fmt.Errorf("begin to lead: %w", err)
+	}
 	r.registry.lead(clusters.Items)
 	for i := range secrets.Items {
 		for _, due := range r.workersOf(ctx, &secrets.Items[i]) {

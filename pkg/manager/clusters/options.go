@@ -60,6 +60,9 @@ type Options struct {
 	// its mirrors are orphaned. Default 1m.
 	OrphanGrace time.Duration
 
+	// Term of this process as the leader of its hub. Without one, workers aren't guarded against
+	// another manager of the same origin.
+	Term *Term
 	// Placements counts the Jobs on a worker. Required.
 	Placements Placements
 	// Recorder for events on Secrets and WorkerClusters. Default: the manager's.

@@ -27,6 +27,7 @@ func nextStatus(s gathered) v1alpha1.WorkerClusterStatus {
 	setCondition(&next, s, readyCondition(s))
 	setCondition(&next, s, schedulableCondition(s))
 	setCondition(&next, s, lostCondition(s))
+	setCondition(&next, s, exclusiveCondition(s))
 	for i := range w.reports {
 		setCondition(&next, s, &w.reports[i])
 	}
@@ -86,7 +87,7 @@ func readyCondition(s gathered) *metav1.Condition {
 func schedulableCondition(s gathered) *metav1.Condition {
 	w := s.worker
 	reason, ok := w.Schedulable()
-	if reason == v1alpha1.ReasonNotReady && w.State == Connecting &&
+	if reason == v1alpha1.ReasonNotReady && (w.State == Connecting || w.State == Ready) &&
 		meta.FindStatusCondition(s.cluster.Status.Conditions, v1alpha1.ConditionSchedulable) != nil {
 		return nil
 	}
@@ -114,6 +115,8 @@ func schedulableCondition(s gathered) *metav1.Condition {
 		c.Message = err.Error() + "; correct it, or remove it to allow every namespace that is dispatched"
 	case reason == v1alpha1.ReasonDraining:
 		c.Message = fmt.Sprintf("spec.drain is set; unfinished Jobs left here: %d", s.unfinished)
+	case reason == v1alpha1.ReasonHeldElsewhere:
+		c.Message = "see the condition " + v1alpha1.ConditionExclusive
 	case reason == v1alpha1.ReasonTooManyMirrors:
 		c.Message = "the worker has as many Jobs of this hub as spec.maxMirrors allows; those that have ended stay until their Jobs on the hub are deleted"
 	default:

@@ -45,7 +45,10 @@ func (w *Worker) sync(ctx context.Context) time.Duration {
 	if ctx.Err() == nil {
 		spec := w.View().Spec
 		w.feed.Run(ctx, spec.Capacity)
-		w.observe(w.feed.Readiness(), w.feed.State(&spec))
+		w.observe(w.feed.Readiness(), w.feed.State(&spec), w.claim(ctx))
+	}
+	if w.claims != nil && w.link.Open() {
+		return min(w.link.Due(), w.claims.Due())
 	}
 	return w.link.Due()
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/feed"
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
+	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/writer"
 	"github.com/jobferry/jobferry/pkg/manager/packed"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/placement"
@@ -27,6 +28,13 @@ type Worker struct {
 	link    *link.Link
 	feed    *feed.Feed
 	changed func() // called when the View has changed; never blocks
+	client  client.Client
+	// term is that of this replica while it leads. claims belongs to the supervisor.
+	term   *atomic.Pointer[begun]
+	claims *writer.Claim
+	// claimed is closed when it's first known who writes to the worker.
+	claimed     chan struct{}
+	claimedOnce sync.Once
 
 	view atomic.Pointer[View]
 	// numbersStale: numbers have changed since the reconciler last read them.
@@ -43,11 +51,13 @@ type Worker struct {
 	done   chan struct{}
 }
 
-func newWorker(name string, options Options, toFeed feed.Options, changed func(), identities *identities) (*Worker, error) {
+func newWorker(name string, options Options, toFeed feed.Options, changed func(), identities *identities, term *atomic.Pointer[begun]) (*Worker, error) {
 	w := &Worker{
 		name:    name,
 		options: options,
 		changed: changed,
+		term:    term,
+		claimed: make(chan struct{}),
 		woken:   make(chan struct{}, 1),
 		done:    make(chan struct{}),
 	}
@@ -60,6 +70,7 @@ func newWorker(name string, options Options, toFeed feed.Options, changed func()
 	if w.link, err = link.New(toLink); err != nil {
 		return nil, err
 	}
+	w.client = guarded{w.link.Client(), w}
 	toFeed.Origin, toFeed.MaxMirrors = options.Origin, w.maxMirrors
 	toFeed.MirrorChanged, toFeed.AutoscalerChanged = w.mirrorChanged(toFeed.MirrorChanged), changed
 	w.feed, err = feed.New(w.link, toFeed)
@@ -117,15 +128,18 @@ func (w *Worker) mirrorChanged(
 	}
 }
 
-// Synced reports whether the worker is Ready, which includes that the mirrors have been listed:
-// only then does the absence of one mean that there is none. The cache may lag behind the caller's
-// own writes, as any cache does.
-func (w *Worker) Synced() bool { return w.view.Load().State == Ready }
+// Synced reports whether the worker can be used: it's Ready, which includes that the mirrors have
+// been listed, and this process may write to it. Only then does the absence of a mirror mean that
+// there is none. The cache may lag behind the caller's own writes, as any cache does.
+func (w *Worker) Synced() bool {
+	usable, _ := w.View().Usable()
+	return usable
+}
 
 // Client reads and writes in the worker, without a cache. Requests are limited to Options.QPS, end
 // after Options.RequestTimeout, and fail at once with ErrNotConnected while the worker isn't
-// connected.
-func (w *Worker) Client() client.Client { return w.link.Client() }
+// connected; writes also while another manager of this origin may write there.
+func (w *Worker) Client() client.Client { return w.client }
 
 // Hold returns a context for requests whose answers are used until release is called. From the
 // first large one on, the worker's other large answers wait for that: they aren't all held at once.
@@ -191,14 +205,18 @@ func (w *Worker) configure(settings Settings, next *link.Target) (changed bool) 
 }
 
 // observe records what the supervisor found.
-func (w *Worker) observe(o link.Observation, capacity feed.CapacityState) {
+func (w *Worker) observe(o link.Observation, capacity feed.CapacityState, standing writer.Standing) {
 	full := w.isFull()
 	w.mu.Lock()
 	before := w.current
 	w.current.Health, w.current.Capacity, w.current.Full = before.after(o), capacity, full
+	w.current.Writer = standing
 	after := w.current
 	w.publish()
 	w.mu.Unlock()
+	if standing.State != writer.Unknown {
+		w.claimedOnce.Do(func() { close(w.claimed) })
+	}
 	if before.State == Ready && after.State != Ready {
 		w.link.CountLoss()
 	}

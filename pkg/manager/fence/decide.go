@@ -17,7 +17,7 @@ import (
 type step string
 
 const (
-	// wait: nothing, now.
+	// wait: nothing, now; it may be up to the manager of another hub.
 	wait step = "Wait"
 	// renew the Lease, or create it.
 	renew step = "Renew"
@@ -27,6 +27,9 @@ const (
 
 // decide says what is due for a worker.
 func decide(view clusters.View, mirrors []packed.Facts) step {
+	if !view.MayWrite() {
+		return wait
+	}
 	embedded := view.Spec.JobController == v1alpha1.JobControllerEmbedded
 	switch {
 	// The loss clock runs: a renewal would put off the closing of the fence, but nothing puts off

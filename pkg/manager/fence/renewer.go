@@ -8,15 +8,12 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/jobferry/jobferry/pkg/api/namespaces"
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/packed"
 	"github.com/jobferry/jobferry/pkg/util/wake"
@@ -97,7 +94,7 @@ func (r *renewer) renew(ctx context.Context) error {
 		// The registration creates the Lease, because RBAC can't say which Lease a user may create. A
 		// kubeconfig of another kind may allow it.
 		is = want
-		err = r.create(ctx, is)
+		err = clusters.CreateInSystem(ctx, r.worker.Client(), is)
 	}
 	if err != nil {
 		return fmt.Errorf("renew Lease %s/%s: %w", want.Namespace, want.Name, err)
@@ -114,21 +111,6 @@ func (r *renewer) answered(observed fence.Lease) {
 		r.unanswered = 0
 	}
 	r.report(r.worker.Name(), renewed(observed))
-}
-
-// create creates the Lease, and its namespace if there is none.
-func (r *renewer) create(ctx context.Context, l *coordinationv1.Lease) error {
-	err := r.worker.Client().Create(ctx, l)
-	if !apierrors.IsNotFound(err) {
-		return err
-	}
-	labels := namespaces.Restricted.Labels(nil)
-	labels["app.kubernetes.io/managed-by"] = "jobferry"
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.SystemNamespace, Labels: labels}}
-	if err := r.worker.Client().Create(ctx, namespace); client.IgnoreAlreadyExists(err) != nil {
-		return fmt.Errorf("create namespace %s: %w", namespace.Name, err)
-	}
-	return r.worker.Client().Create(ctx, l)
 }
 
 // release writes into the Lease, once, that the worker needs no fence any more. The admin deletes

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/line"
 )
 
@@ -85,7 +84,7 @@ func (s *startup) Start(ctx context.Context) error {
 
 func (s *startup) isConnecting() bool {
 	for _, w := range s.workers.list() {
-		if view := w.View(); view.State == clusters.Connecting || line.IsListing(view) {
+		if view := w.View(); view.Awaited() || line.IsListing(view) {
 			return true
 		}
 	}

@@ -229,7 +229,7 @@ func readiness(view clusters.View) (ready bool, why string) {
 	case IsListing(view):
 		return false, notYetListed
 	default:
-		return view.State == clusters.Ready, view.Reason
+		return view.Usable()
 	}
 }
 

@@ -226,17 +226,16 @@ func TestAccounts(t *testing.T) {
 	}
 }
 
-// Roles are only where the hub may have Jobs, and where its Lease is.
+// Roles are only where the hub may have Jobs, and where its Leases are.
 func TestHasRole(t *testing.T) {
 	limited := request(func(r *Request) { r.AllNamespaces, r.Namespaces = false, []string{"a", "b"} })
-	embedded := request(func(r *Request) { r.Spec.JobController = v1alpha1.JobControllerEmbedded })
 	for _, row := range []struct {
 		request Request
 		in      string
 		want    bool
 	}{
-		{limited, "a", true}, {limited, "b", true}, {limited, "c", false}, {limited, v1alpha1.SystemNamespace, false},
-		{request(), "a", false}, {embedded, v1alpha1.SystemNamespace, true},
+		{limited, "a", true}, {limited, "b", true}, {limited, "c", false}, {limited, v1alpha1.SystemNamespace, true},
+		{request(), "a", false}, {request(), v1alpha1.SystemNamespace, true},
 	} {
 		if got := row.request.HasRole(row.in); got != row.want {
 			t.Errorf("%v in %s: %t", row.request.Namespaces, row.in, got)

@@ -42,8 +42,9 @@ func (r Request) Worker() []client.Object {
 	if inOurs := workeraccess.NamespaceRules(rules); len(inOurs) > 0 {
 		objects = append(objects, r.role(v1alpha1.SystemNamespace, inOurs)...)
 	}
+	objects = append(objects, r.lease(r.origin().WriterLease()))
 	if r.Spec.JobController == v1alpha1.JobControllerEmbedded {
-		objects = append(objects, r.lease())
+		objects = append(objects, r.lease(r.origin().FenceLease()))
 	}
 	if !r.Bound() {
 		objects = append(objects, r.tokenSecret())
@@ -73,9 +74,10 @@ func (r Request) HasRole(namespace string) bool {
 	})
 }
 
-// lease returns the Lease of the fence, which the hub renews but may not create.
-func (r Request) lease() *coordinationv1.Lease {
-	lease := &coordinationv1.Lease{ObjectMeta: r.meta(r.origin().FenceLease(), v1alpha1.SystemNamespace)}
+// lease returns the Lease of the hub's writer, or that of the fence. The hub renews them, but may not
+// create them.
+func (r Request) lease(name string) *coordinationv1.Lease {
+	lease := &coordinationv1.Lease{ObjectMeta: r.meta(name, v1alpha1.SystemNamespace)}
 	lease.Labels[v1alpha1.LabelOrigin] = string(r.origin())
 	return lease
 }

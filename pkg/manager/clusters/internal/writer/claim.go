@@ -1,0 +1,128 @@
+package writer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/text"
+)
+
+// Settings are the hub's for a worker.
+type Settings struct {
+	// LostTimeout is how long another hub that doesn't renew the Lease is waited for.
+	LostTimeout time.Duration
+	// TakeOverFrom is the holder that an admin says isn't to be waited for.
+	TakeOverFrom string
+}
+
+// Standing is what is known of the Lease in a worker.
+type Standing struct {
+	State State
+	// Holder is who holds the Lease, if it's Theirs.
+	Holder string
+	// Why the Lease isn't held or renewed.
+	Why string
+}
+
+// Options of a Claim.
+type Options struct {
+	Origin v1alpha1.Origin
+	// Timeout is for reading and writing the Lease. One that couldn't be read is read again after
+	// Retry.
+	Timeout, Retry time.Duration
+}
+
+// Claim holds the Lease in one worker. One goroutine uses it.
+type Claim struct {
+	term    *Term
+	worker  client.Client
+	options Options
+
+	standing Standing
+	other    seen
+	due      time.Time
+}
+
+// NewClaim makes the Claim to a worker.
+func NewClaim(t *Term, worker client.Client, o Options) *Claim {
+	return &Claim{term: t, worker: worker, options: o, standing: Standing{State: Unknown}}
+}
+
+// Lost is called while the worker isn't connected: another hub may hold the Lease when it's back.
+func (c *Claim) Lost() { c.standing, c.due = Standing{State: Unknown}, time.Time{} }
+
+// Keep takes or renews the Lease if that's due.
+func (c *Claim) Keep(ctx context.Context, o Settings) Standing {
+	now := c.term.clock.Now()
+	if now.Before(c.due) && (c.standing.State != Theirs || c.standing.Holder != o.TakeOverFrom) {
+		return c.standing
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	defer cancel()
+	next, err := c.keep(ctx, o, now)
+	if err != nil {
+		next = c.standing // as it was
+		next.Why = text.Clean(err.Error(), text.MaxMessage)
+	}
+	c.standing, c.due = next, now.Add(Interval)
+	if next.State == Unknown {
+		c.due = now.Add(c.options.Retry)
+	}
+	return next
+}
+
+// Due is the time until Keep has something to do.
+func (c *Claim) Due() time.Duration { return max(c.due.Sub(c.term.clock.Now()), 0) }
+
+// keep returns an error if nothing is known of the Lease.
+func (c *Claim) keep(ctx context.Context, o Settings, now time.Time) (Standing, error) {
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: c.options.Origin.WriterLease()}}
+	err := c.worker.Get(ctx, client.ObjectKeyFromObject(lease), lease)
+	write := func() error { return c.worker.Update(ctx, lease) }
+	switch {
+	case apierrors.IsNotFound(err):
+		write = func() error { return CreateInSystem(ctx, c.worker, lease) }
+	case apierrors.IsForbidden(err):
+		return c.unguarded("the kubeconfig's user may not read", err), nil
+	case err != nil:
+		return Standing{}, err
+	}
+	if renewal := renewalOf(lease); renewal != c.other.renewal {
+		c.other = seen{renewal, now}
+	}
+	if !c.term.mayTake(lease, c.other, now, o) {
+		holder := ptr.Deref(lease.Spec.HolderIdentity, "")
+		return Standing{State: Theirs, Holder: holder}, nil
+	}
+	before, held := stampOf(lease)
+	stamp := c.term.stamp()
+	lease.Spec = specOf(stamp, now)
+	metav1.SetMetaDataLabel(&lease.ObjectMeta, v1alpha1.LabelOrigin, string(c.options.Origin))
+	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, v1alpha1.AnnotationTerm, stamp.String())
+	switch err := write(); {
+	case err == nil:
+		return Standing{State: Ours}, nil
+	case isRefusal(err):
+		return c.unguarded("the worker refuses the write of", err), nil
+	case held && !isRace(err) && (before.Holder == stamp.Holder || c.term.knows(before)):
+		return Standing{State: Ours, Why: text.Clean(err.Error(), text.MaxMessage)}, nil // this hub holds it
+	default:
+		return Standing{}, err
+	}
+}
+
+func (c *Claim) unguarded(why string, err error) Standing {
+	return Standing{State: Unguarded, Why: text.Clean(fmt.Sprintf("%s Lease %s/%s: %v", why, v1alpha1.SystemNamespace, c.options.Origin.WriterLease(), err), text.MaxMessage)}
+}
+
+func isRefusal(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsNotFound(err)
+}

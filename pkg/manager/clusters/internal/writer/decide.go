@@ -1,0 +1,68 @@
+package writer
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+)
+
+// State says whether this process may write to a worker.
+type State string
+
+const (
+	// Unasked: no Leases are used. Everything may be written.
+	Unasked State = ""
+	// Unknown: the worker's Lease hasn't been read yet, or not since the worker was lost. Nothing is
+	// written.
+	Unknown State = "Unknown"
+	// Ours: this process holds the Lease.
+	Ours State = "Ours"
+	// Unguarded: there is no Lease that this process may write. It writes to the worker all the same.
+	Unguarded State = "Unguarded"
+	// Theirs: another hub holds the Lease. Nothing is written.
+	Theirs State = "Theirs"
+)
+
+// MayWrite reports whether this process may write to the worker.
+func (s State) MayWrite() bool { return s != Unknown && s != Theirs }
+
+// stampOf is who renewed a worker's Lease last. One without a holder is free.
+func stampOf(lease *coordinationv1.Lease) (s Stamp, held bool) {
+	holder := ptr.Deref(lease.Spec.HolderIdentity, "")
+	if s, is := readStamp(lease.Annotations[v1alpha1.AnnotationTerm]); is && s.Holder == holder {
+		return s, true
+	}
+	return Stamp{holder, math.MaxInt64}, holder != ""
+}
+
+// seen is what was last seen of another hub's renewals, and since when.
+type seen struct {
+	renewal string
+	since   time.Time
+}
+
+// mayTake reports whether this process may hold a worker's Lease now.
+func (t *Term) mayTake(lease *coordinationv1.Lease, other seen, now time.Time, o Settings) bool {
+	s, held := stampOf(lease)
+	switch {
+	case !held, s.Holder == t.stamp().Holder, t.knows(s), s.Holder == o.TakeOverFrom:
+		return true
+	default:
+		return !now.Before(other.since.Add(o.LostTimeout))
+	}
+}
+
+// renewalOf changes with each renewal, and with the holder.
+func renewalOf(lease *coordinationv1.Lease) string {
+	s, _ := stampOf(lease)
+	at := ""
+	if lease.Spec.RenewTime != nil {
+		at = lease.Spec.RenewTime.UTC().String()
+	}
+	return fmt.Sprint(s, at)
+}
