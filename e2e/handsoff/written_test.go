@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
@@ -108,6 +109,13 @@ func TestAnExportIsWrittenBack(t *testing.T) {
 // on the worker of before, which takes none any more, and their account begins. The Pods of before
 // are stopped first.
 func TestARestoredNamespace(t *testing.T) {
+	for name, withStatus := range map[string]bool{"objects": false, "objects with their status": true} {
+		t.Run(name, func(t *testing.T) { restoreNamespace(t, withStatus) })
+	}
+}
+
+func restoreNamespace(t *testing.T, withStatus bool) {
+	t.Helper()
 	f := ferrytest.For(t)
 	m := f.RunManager()
 	f.Register("w1")
@@ -137,7 +145,16 @@ func TestARestoredNamespace(t *testing.T) {
 	for _, generated := range []string{"controller-uid", "job-name", batchv1.ControllerUidLabel, batchv1.JobNameLabel} {
 		delete(backup.Spec.Template.Labels, generated)
 	}
-	restored := f.Create(f.Hub, backup)
+	restored := f.Create(f.Hub, backup.DeepCopy())
+	if withStatus {
+		restored.Status = backup.Status
+		for i := range restored.Status.Conditions {
+			restored.Status.Conditions[i].LastTransitionTime = metav1.NewTime(restored.CreationTimestamp.Add(-time.Hour))
+		}
+		if _, err := jobs.UpdateStatus(f.Context(), restored, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	f.SetWorker("w1", `{"cordoned":true}`)
 	f.RunManager()
 

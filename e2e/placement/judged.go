@@ -34,7 +34,7 @@ func (p *pair) snapshot(namespaces []*corev1.Namespace, minor int) *placement.Sn
 	if len(p.RuntimeClasses) > 0 {
 		watch(store.RuntimeClasses, p.RuntimeClasses)
 	}
-	snapshot := store.Snapshot(types.NamespacedName{Namespace: p.Job.Namespace, Name: p.Job.Name}, minor)
+	snapshot := store.Snapshot(types.NamespacedName{Namespace: p.Job.Namespace, Name: p.Job.Name}, minor, nil)
 	snapshot.Preemption = p.Preemption
 	if len(p.StorageClasses) > 0 {
 		p.watchVolumes(store)

@@ -47,6 +47,7 @@ var symptoms = map[string]func(terminal){
 	"get configmaps":              func(f terminal) { f.isNotCarried(v1alpha1.CarryConfigMaps, "configmap") },
 	"get secrets":                 func(f terminal) { f.isNotCarried(v1alpha1.CarrySecrets, "secret") },
 	"get serviceaccounts":         func(f terminal) { f.isNotCarried(v1alpha1.CarryServiceAccounts, "serviceaccount") },
+	"get leases":                  terminal.isUnguarded,
 	"patch leases":                terminal.hasNoFence,
 	"create serviceaccounts/token": func(f terminal) {
 		f.WorkerUntil("w1", func(w *v1alpha1.WorkerCluster) bool {
@@ -105,6 +106,17 @@ func everything(t *testing.T) workeraccess.Settings {
 	s.Account = registration.BaseName(terminalFor(t).hubUID())
 	s.Origin = v1alpha1.Origin(terminalFor(t).hubUID())
 	return s
+}
+
+// isUnguarded is told of a worker, to which Jobs go all the same.
+func (f terminal) isUnguarded() {
+	f.t.Helper()
+	f.WorkerUntil("w1", func(w *v1alpha1.WorkerCluster) bool {
+		c := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionExclusive)
+		return c != nil && c.Reason == v1alpha1.ReasonUnguarded && strings.Contains(c.Message, "may not read Lease jobferry-system/jobferry-writer-")
+	})
+	f.Submit("goes")
+	f.MirrorUntil("w1", "goes", ferrytest.Exists)
 }
 
 // asksAgain has a Job placed for a node group that has just failed.

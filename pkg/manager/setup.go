@@ -113,8 +113,8 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) (*job.Reconci
 	return jobs, jobs.SetupWithManager(mgr, workers)
 }
 
-// newTerm makes the Term of this process, which reads its Lease past the cache: no watch of Leases is
-// needed.
+// newTerm makes the Term of this process, which reads its Lease past the cache: no watch of Leases
+// is needed.
 func newTerm(mgr ctrl.Manager, namespace string) (*clusters.Term, error) {
 	hub, err := client.New(mgr.GetConfig(), client.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),

@@ -8,8 +8,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/placement/placementtest"
 )
 
-// A node that comes or goes while a Snapshot is made isn't free there while another one may be added
-// in its place, nor is there neither.
+// A node that comes or goes while a Snapshot is made isn't free there while another one may be
+// added in its place, nor is there neither.
 func TestASnapshotIsOfOneMoment(t *testing.T) {
 	store := placement.NewStore(func(placement.Change) {})
 	has := placementtest.Quantities("cpu", "4", "pods", "110")

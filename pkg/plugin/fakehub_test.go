@@ -71,7 +71,7 @@ func hubJob() *batchv1.Job {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "shards", UID: "1"},
 		Spec:       batchv1.JobSpec{ManagedBy: ptr.To(v1alpha1.ManagedByDispatcher), Completions: ptr.To[int32](2)},
 		Status: batchv1.JobStatus{Active: 2, Ready: ptr.To[int32](2),
-			Conditions: hubstate.Changes{hubstate.Cluster: "west"}.Conditions(nil, time.Time{})},
+			Conditions: hubstate.Changes{hubstate.Cluster: "west"}.Conditions(&batchv1.Job{}, nil, time.Time{})},
 	}
 }
 

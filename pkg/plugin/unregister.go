@@ -211,8 +211,8 @@ func (c *cli) cleanWorker(ctx context.Context, worker *workerAdmin, hubUID types
 	return nil
 }
 
-// removeLeases deletes the Leases of a hub. The fence's stays for orphaned Jobs, because it says that
-// the hub has released them: without it, they would be fenced.
+// removeLeases deletes the Leases of a hub. The fence's stays for orphaned Jobs, because it says
+// that the hub has released them: without it, they would be fenced.
 func (c *cli) removeLeases(ctx context.Context, worker client.Client, hubUID types.UID) error {
 	var leases coordinationv1.LeaseList
 	err := worker.List(ctx, &leases, client.InNamespace(v1alpha1.SystemNamespace), client.MatchingLabels(registration.WorkerLabels(hubUID)))

@@ -9,6 +9,9 @@
 //	jobferry.dev/State   True    Kept       a line for each other key: moved-from=west
 //
 // A value that has a line break, or begins with a quote, is quoted as Go quotes it.
+//
+// A condition that is older than its Job is another Job's: a backup of objects was restored with
+// their status. It counts for nothing, and goes with the next write.
 package hubstate
 
 import (
@@ -77,17 +80,19 @@ const (
 var inState = []Key{MovedFrom, MovedAt, MovedWith, FreshStart, DeadlineSpent, PlacedFor, ShardsState, Usage}
 
 // Get returns a value; empty: the Job doesn't have it.
-func Get(job *batchv1.Job, key Key) string { return get(job.Status.Conditions, key) }
+func Get(job *batchv1.Job, key Key) string {
+	return get(job.Status.Conditions, key, job.CreationTimestamp)
+}
 
-func get(conditions []batchv1.JobCondition, key Key) string {
+func get(conditions []batchv1.JobCondition, key Key, created metav1.Time) string {
 	switch key {
 	case Cluster:
-		return placement(conditions, reasonPlaced)
+		return placement(conditions, reasonPlaced, created)
 	case Shards:
-		return placement(conditions, reasonDivided)
+		return placement(conditions, reasonDivided, created)
 	}
 	c := find(conditions, State)
-	if c == nil {
+	if c == nil || isForeign(c, created) {
 		return ""
 	}
 	for line := range strings.SplitSeq(c.Message, "\n") {
@@ -98,9 +103,15 @@ func get(conditions []batchv1.JobCondition, key Key) string {
 	return ""
 }
 
-func placement(conditions []batchv1.JobCondition, reason string) string {
+// isForeign reports whether one of our conditions is of a Job that was there before one that was
+// created then. One without a time isn't written yet.
+func isForeign(c *batchv1.JobCondition, created metav1.Time) bool {
+	return !c.LastTransitionTime.IsZero() && c.LastTransitionTime.Before(&created)
+}
+
+func placement(conditions []batchv1.JobCondition, reason string, created metav1.Time) string {
 	c := find(conditions, Placed)
-	if c == nil || c.Status != corev1.ConditionTrue || c.Reason != reason {
+	if c == nil || isForeign(c, created) || c.Status != corev1.ConditionTrue || c.Reason != reason {
 		return ""
 	}
 	return c.Message
@@ -109,7 +120,7 @@ func placement(conditions []batchv1.JobCondition, reason string) string {
 // Of returns our conditions of a Job, as if it were placed on one worker.
 func Of(job *batchv1.Job, worker string) []batchv1.JobCondition {
 	ours := []batchv1.JobCondition{{Type: Placed, Status: corev1.ConditionTrue, Reason: reasonPlaced, Message: worker}}
-	if state := find(job.Status.Conditions, State); state != nil {
+	if state := find(job.Status.Conditions, State); state != nil && !isForeign(state, job.CreationTimestamp) {
 		ours = append(ours, *state)
 	}
 	return ours
@@ -132,12 +143,19 @@ type Changes map[Key]string
 
 // Set changes values in a Job that isn't written.
 func Set(job *batchv1.Job, changes Changes) {
-	job.Status.Conditions = changes.Conditions(job.Status.Conditions, time.Time{})
+	job.Status.Conditions = changes.Conditions(job, job.Status.Conditions, time.Time{})
 }
 
-// Conditions returns all conditions of a Job after the changes, at some time. Ours stand behind
-// Kubernetes' own, but before the final one: some clients look at the last.
-func (c Changes) Conditions(all []batchv1.JobCondition, at time.Time) []batchv1.JobCondition {
+// Conditions returns conditions that a Job is to have, with ours as they are after the changes, at
+// some time. Ours stand behind Kubernetes' own, but before the final one: some clients look at the
+// last.
+func (c Changes) Conditions(job *batchv1.Job, all []batchv1.JobCondition, at time.Time) []batchv1.JobCondition {
+	all = slices.DeleteFunc(slices.Clone(all), func(c batchv1.JobCondition) bool {
+		return IsOurs(c.Type) && isForeign(&c, job.CreationTimestamp)
+	})
+	if !at.IsZero() && at.Before(job.CreationTimestamp.Time) {
+		at = job.CreationTimestamp.Time // the API server's clock is ahead
+	}
 	values := func(key Key) string {
 		value, changes := c[key]
 		switch {
@@ -146,7 +164,7 @@ func (c Changes) Conditions(all []batchv1.JobCondition, at time.Time) []batchv1.
 		case c[Cluster] != "" && (key == Shards || key == ShardsState), c[Shards] != "" && key == Cluster:
 			return "" // a placement takes the place of the other
 		default:
-			return get(all, key)
+			return get(all, key, job.CreationTimestamp)
 		}
 	}
 	placed := batchv1.JobCondition{Type: Placed, Status: corev1.ConditionTrue}

@@ -50,7 +50,7 @@ func TestKeptIsRead(t *testing.T) {
 			for key, value := range changes {
 				want[key] = value
 			}
-			job.Status.Conditions = changes.Conditions(job.Status.Conditions, noon)
+			job.Status.Conditions = changes.Conditions(job, job.Status.Conditions, noon)
 			for _, key := range keys {
 				if got := Get(job, key); got != want[key] {
 					t.Fatalf("%s: read %q, want %q, of %+v", key, got, want[key], job.Status.Conditions)
@@ -75,14 +75,14 @@ func TestOursStandBehindKubernetes(t *testing.T) {
 		{[]batchv1.JobCondition{condition(batchv1.JobSuccessCriteriaMet), condition(batchv1.JobComplete)}, "SuccessCriteriaMet Placed State Complete"},
 		{[]batchv1.JobCondition{condition(batchv1.JobFailureTarget), condition(batchv1.JobFailed)}, "FailureTarget Placed State Failed"},
 	} {
-		all := kept.Conditions(row.had, noon)
+		all := kept.Conditions(&batchv1.Job{}, row.had, noon)
 		if got := types(all); got != row.want {
 			t.Errorf("%q, want %q", got, row.want)
 		}
 	}
 	// The end comes behind what was there.
-	running := kept.Conditions(nil, noon)
-	ended := Changes(nil).Conditions(append(running, condition(batchv1.JobSuccessCriteriaMet), condition(batchv1.JobComplete)), later)
+	running := kept.Conditions(&batchv1.Job{}, nil, noon)
+	ended := Changes(nil).Conditions(&batchv1.Job{}, append(running, condition(batchv1.JobSuccessCriteriaMet), condition(batchv1.JobComplete)), later)
 	if got := types(ended); got != "SuccessCriteriaMet Placed State Complete" {
 		t.Errorf("%q", got)
 	}
@@ -93,14 +93,14 @@ func TestTransitionTimes(t *testing.T) {
 	at := func(conditions []batchv1.JobCondition) time.Time {
 		return find(conditions, Placed).LastTransitionTime.Time
 	}
-	all := Changes{Cluster: "west"}.Conditions(nil, noon)
-	if all = (Changes{Usage: "[]"}).Conditions(all, later); at(all) != noon {
+	all := Changes{Cluster: "west"}.Conditions(&batchv1.Job{}, nil, noon)
+	if all = (Changes{Usage: "[]"}).Conditions(&batchv1.Job{}, all, later); at(all) != noon {
 		t.Errorf("the account changed it to %s", at(all))
 	}
-	if all = (Changes{Cluster: "east"}).Conditions(all, later); at(all) != later {
+	if all = (Changes{Cluster: "east"}).Conditions(&batchv1.Job{}, all, later); at(all) != later {
 		t.Errorf("a move left it at %s", at(all))
 	}
-	if all = (Changes{Cluster: ""}).Conditions(all, noon); find(all, Placed).Status != corev1.ConditionFalse || at(all) != noon {
+	if all = (Changes{Cluster: ""}).Conditions(&batchv1.Job{}, all, noon); find(all, Placed).Status != corev1.ConditionFalse || at(all) != noon {
 		t.Errorf("%+v", all)
 	}
 }
@@ -109,7 +109,7 @@ func TestTransitionTimes(t *testing.T) {
 func TestNothingKept(t *testing.T) {
 	suspended := []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(noon)}}
 	for _, had := range [][]batchv1.JobCondition{nil, suspended} {
-		if diff := cmp.Diff(had, Changes{Cluster: "", Usage: ""}.Conditions(had, later)); diff != "" {
+		if diff := cmp.Diff(had, Changes{Cluster: "", Usage: ""}.Conditions(&batchv1.Job{}, had, later)); diff != "" {
 			t.Error(diff)
 		}
 	}
@@ -127,5 +127,29 @@ func TestForeignConditions(t *testing.T) {
 		if Get(job, Cluster)+Get(job, Shards) != "" {
 			t.Errorf("%s: placed", name)
 		}
+	}
+}
+
+// A backup is restored with the status of its objects: what is kept there is of the Job that was.
+// The next write leaves it out. Nothing that is written is older than its Job, whatever the clocks.
+func TestWhatIsOfAnotherJobCountsForNothing(t *testing.T) {
+	old := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(noon)}}
+	old.Status.Conditions = Changes{Cluster: "west", MovedFrom: "east", Usage: "[]"}.Conditions(old, nil, noon.Add(-time.Minute))
+	if Get(old, Cluster) != "west" || Get(old, MovedFrom) != "east" {
+		t.Errorf("a clock that is behind: %+v", old.Status.Conditions)
+	}
+	restored := old.DeepCopy()
+	restored.CreationTimestamp = metav1.NewTime(later)
+	for _, key := range append([]Key{Cluster, Shards}, inState...) {
+		if got := Get(restored, key); got != "" {
+			t.Errorf("%s is %q", key, got)
+		}
+	}
+	if got := Of(restored, "west"); len(got) != 1 {
+		t.Errorf("a part has %+v", got)
+	}
+	restored.Status.Conditions = Changes{Cluster: "north"}.Conditions(restored, restored.Status.Conditions, later)
+	if Get(restored, Cluster) != "north" || Get(restored, MovedFrom) != "" || types(restored.Status.Conditions) != "Placed" {
+		t.Errorf("placed anew: %+v", restored.Status.Conditions)
 	}
 }

@@ -189,16 +189,16 @@ func (o Origin) Selector() labels.Selector {
 // makes it the name of another program's Lease.
 func (o Origin) FenceLease() string { return "jobferry-fence-" + string(o) }
 
-// WriterLease returns the name of the Lease in a worker, in SystemNamespace, that shows which of the
-// managers of this origin writes there.
+// WriterLease returns the name of the Lease in a worker, in SystemNamespace, that shows which of
+// the managers of this origin writes there.
 func (o Origin) WriterLease() string { return "jobferry-writer-" + string(o) }
 
-// HubWriterLease is the name of the Lease on the hub, in the manager's namespace, that has the Terms
-// of its leaders.
+// HubWriterLease is the name of the Lease on the hub, in the manager's namespace, that has the
+// Terms of its leaders.
 const HubWriterLease = "jobferry-writer"
 
-// Annotations of those Leases: the Terms of a hub's leaders, a line each, and the one that renewed a
-// worker's Lease last.
+// Annotations of those Leases: the Terms of a hub's leaders, a line each, and the one that renewed
+// a worker's Lease last.
 const (
 	AnnotationTerms = "jobferry.dev/terms"
 	AnnotationTerm  = "jobferry.dev/term"

@@ -28,8 +28,8 @@ var NewTerm = writer.NewTerm
 // none.
 var CreateInSystem = writer.CreateInSystem
 
-// claimTimeout is how long the begin of a Term waits for the workers' Leases. Those that take longer
-// are used later.
+// claimTimeout is how long the begin of a Term waits for the workers' Leases. Those that take
+// longer are used later.
 const claimTimeout = 2 * time.Second
 
 // begin begins the Term, and has the Leases of all connected workers taken, so that those who are

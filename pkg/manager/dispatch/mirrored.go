@@ -26,12 +26,22 @@ func planMissing(s *Snapshot, w *Worker) Plan {
 	problem = append(problem, invalid...)
 	m := mirror.Project(s.Job, target)
 	plan := Plan{Reports: append(problem, note(v1alpha1.EventMirrored, "Created in worker "+w.Name)), Again: true}
+	if s.vanished() {
+		plan.Reports = append(plan.Reports, warn(v1alpha1.EventMirrorRecreated,
+			"The Job is gone from worker "+w.Name+", and the hub hasn't seen how it ended there: what its Pods did may be done again"))
+	}
 	if former := s.former(); former != nil {
 		plan.Actions = append(plan.Actions, ConfirmLeft{former.Name})
 		plan.awaitRelease(s, former)
 	}
 	plan.Actions = append(plan.Actions, CreateMirror{At{w.Name, m}})
 	return plan
+}
+
+// vanished reports whether Pods of the Job ran in the worker when the hub last heard of its mirror,
+// which isn't there any more. Of a Job that moved the hub may show the Pods of the worker before.
+func (s *Snapshot) vanished() bool {
+	return s.Part == nil && s.Job.Status.Active > 0 && !mirror.Suspended(s.Job) && !mirror.Moved(s.Job)
 }
 
 func planDeleted(s *Snapshot, w *Worker) Plan {

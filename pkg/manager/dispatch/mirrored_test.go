@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
 )
@@ -116,6 +117,21 @@ func TestMirroredInStep(t *testing.T) {
 			given: func(s *Snapshot) { noLivePods(s.Job) }, then: []string{"patch [spec.suspend] in a"}},
 		"no room to resume it": {hub: started(running(1)), mirror: mirrorOf(hubJob(), suspendedJob, func(j *batchv1.Job) { j.Status.Succeeded = 1 }),
 			given: func(s *Snapshot) { s.Assigned.Fits = false; noLivePods(s.Job) }, then: []string{"move from a"}},
+	} {
+		t.Run(name, row.check)
+	}
+}
+
+// A mirror that's gone, though the hub has heard of Pods of it that run, is told. One that left no
+// trace isn't, and what a moved Job shows may be of the worker before.
+func TestAMirrorVanishes(t *testing.T) {
+	moved := func(j *batchv1.Job) { hubstate.Set(j, hubstate.Changes{hubstate.MovedWith: "{}"}) }
+	told := "MirrorRecreated: The Job is gone from worker a, and the hub hasn't seen how it ended there: what its Pods did may be done again"
+	for name, row := range map[string]lookRow{
+		"its Pods ran":        {hub: hubJob(placedOn("a"), running(1)), then: []string{"create suspended in a"}, reports: "Mirrored: Created in worker a\n" + told},
+		"none ran":            {hub: hubJob(placedOn("a"), running(0)), then: []string{"create in a"}, reports: "Mirrored: Created in worker a"},
+		"it's just placed":    {hub: hubJob(placedOn("a")), then: []string{"create in a"}, reports: "Mirrored: Created in worker a"},
+		"it moved from there": {hub: hubJob(placedOn("a"), running(1), moved), then: []string{"create suspended in a"}, reports: "Mirrored: Created in worker a"},
 	} {
 		t.Run(name, row.check)
 	}

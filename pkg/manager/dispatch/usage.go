@@ -63,7 +63,7 @@ func (s *Snapshot) statusWrite(next *batchv1.JobStatus, changes hubstate.Changes
 		kept[hubstate.Usage] = a.Account.String()
 	}
 	status, finalizers := *next, s.Job.Finalizers
-	status.Conditions = kept.Conditions(next.Conditions, s.Now)
+	status.Conditions = kept.Conditions(s.Job, next.Conditions, s.Now)
 	if ends || s.lacksFinalizer() {
 		finalizers = mirror.Finalizers(s.Job, !ends) // nothing is done any more that a Job would wait for which has ended
 	}

@@ -21,7 +21,7 @@ import (
 // whole Job of the answer: its mirror is made from that.
 func (r *Reconciler) patchPlacement(ctx context.Context, t *turn, changes hubstate.Changes) (*batchv1.Job, error) {
 	next := t.Job.Status
-	next.Conditions = changes.Conditions(next.Conditions, r.clock.Now())
+	next.Conditions = changes.Conditions(t.Job, next.Conditions, r.clock.Now())
 	patch := mirror.StatusPatch(t.Job, &next, mirror.Finalizers(t.Job, true))
 	whole, err := t.whole.patchWhole(ctx, t.Job.UID, client.RawPatch(types.MergePatchType, patch))
 	if err != nil {

@@ -168,7 +168,7 @@ var workerSituations = []situation{
 		runs(w)
 		w.worker("a").loses()
 	}, []string{
-		"a: create suspended", "event: Mirrored", "a: status succeeded=1", "hub: status -active -ready -terminating", "a: patch suspend=false",
+		"a: create suspended", "event: Mirrored", "event: MirrorRecreated", "a: status succeeded=1", "hub: status -active -ready -terminating", "a: patch suspend=false",
 	}},
 	{dispatch.MirrorDeleted, func(w *world) {
 		runs(w)

@@ -74,8 +74,8 @@ func (r Request) HasRole(namespace string) bool {
 	})
 }
 
-// lease returns the Lease of the hub's writer, or that of the fence. The hub renews them, but may not
-// create them.
+// lease returns the Lease of the hub's writer, or that of the fence. The hub renews them, but may
+// not create them.
 func (r Request) lease(name string) *coordinationv1.Lease {
 	lease := &coordinationv1.Lease{ObjectMeta: r.meta(name, v1alpha1.SystemNamespace)}
 	lease.Labels[v1alpha1.LabelOrigin] = string(r.origin())

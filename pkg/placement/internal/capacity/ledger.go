@@ -108,7 +108,8 @@ func (l *Ledger) Free(job types.NamespacedName) *Capacity {
 }
 
 // Growing is what is free for a Job, the nodes that there are, and the demands of others, of one
-// moment: a node that comes or goes counts among all or none of what there is and what may be added.
+// moment: a node that comes or goes counts in both of what there is and what may be added, or in
+// neither.
 func (l *Ledger) Growing(job types.NamespacedName) (free, there *Capacity, demands *Demands) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

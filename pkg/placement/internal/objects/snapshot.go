@@ -14,8 +14,9 @@ import (
 
 // Snapshot is what the worker's API server, whose release is Kubernetes 1.minor, and its scheduler
 // judge one Job's Pods by: neither what is reserved for the Job nor its own Pods are in its way. No
-// Job has a key without a name. What an autoscaler may add is of the same moment as what is free. The
-// caller adds what doesn't come from the Store: Preemption, and Volumes where the Job has claims.
+// Job has a key without a name. What an autoscaler may add is of the same moment as what is free.
+// The caller adds what doesn't come from the Store: Preemption, and Volumes where the Job has
+// claims.
 func (s *Store) Snapshot(job types.NamespacedName, minor int, of *Autoscaler) *scheduling.Snapshot {
 	free, room := s.grown(job, of)
 	snapshot := *s.Bound.Snapshot(free, job)
@@ -33,8 +34,8 @@ func (s *Store) Snapshot(job types.NamespacedName, minor int, of *Autoscaler) *s
 	return &snapshot
 }
 
-// Autoscaler is what is known of a worker's: what the WorkerCluster says of it, and what is observed.
-// Both may be nil.
+// Autoscaler is what is known of a worker's: what the WorkerCluster says of it, and what is
+// observed. Both may be nil.
 type Autoscaler struct {
 	Spec     *v1alpha1.Autoscaling
 	Observed *autoscaling.Observed

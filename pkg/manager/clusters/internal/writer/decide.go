@@ -17,12 +17,13 @@ type State string
 const (
 	// Unasked: no Leases are used. Everything may be written.
 	Unasked State = ""
-	// Unknown: the worker's Lease hasn't been read yet, or not since the worker was lost. Nothing is
-	// written.
+	// Unknown: the worker's Lease hasn't been read yet, or not since the worker was lost. Nothing
+	// is written.
 	Unknown State = "Unknown"
 	// Ours: this process holds the Lease.
 	Ours State = "Ours"
-	// Unguarded: there is no Lease that this process may write. It writes to the worker all the same.
+	// Unguarded: there is no Lease that this process may write. It writes to the worker all the
+	// same.
 	Unguarded State = "Unguarded"
 	// Theirs: another hub holds the Lease. Nothing is written.
 	Theirs State = "Theirs"

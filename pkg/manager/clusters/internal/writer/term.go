@@ -25,8 +25,8 @@ import (
 const (
 	// Interval is the time between two renewals of a Lease.
 	Interval = 10 * time.Second
-	// duration is what a Lease says of how long it lasts without a renewal. Who holds it is asked for
-	// much longer than that.
+	// duration is what a Lease says of how long it lasts without a renewal. Who holds it is asked
+	// for much longer than that.
 	duration = 4 * Interval
 	// maxTerms bounds how many Terms a hub remembers: the last that were added.
 	maxTerms = 50
