@@ -153,12 +153,13 @@ func (s *scale) hubWrites(since time.Time) ([]rig.Request, error) {
 	}), err
 }
 
-// workerWrites counts those to all workers so far, but for the fence's Leases.
+// workerWrites counts those to all workers so far, but for the Leases of the fence and of the writer.
 func (s *scale) workerWrites() (n int) {
 	for _, c := range s.workers {
 		for kind, count := range c.AllRequests() {
 			verb, of, _ := strings.Cut(kind, " ")
-			if verb != "get" && verb != "watch" && !strings.HasPrefix(of, "jobferry-fence-") {
+			isLease := strings.HasPrefix(of, "jobferry-fence-") || strings.HasPrefix(of, "jobferry-writer-")
+			if verb != "get" && verb != "watch" && !isLease {
 				n += count
 			}
 		}

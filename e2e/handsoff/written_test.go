@@ -173,4 +173,5 @@ func restoreNamespace(t *testing.T, withStatus bool) {
 			t.Errorf("Pod %s still runs in w1", pod.Name)
 		}
 	}
+	f.SetWorker("w1", `{"cordoned":false}`)
 }
