@@ -153,7 +153,8 @@ func (s *scale) hubWrites(since time.Time) ([]rig.Request, error) {
 	}), err
 }
 
-// workerWrites counts those to all workers so far, but for the Leases of the fence and of the writer.
+// workerWrites counts those to all workers so far, but for the Leases of the fence and of the
+// writer.
 func (s *scale) workerWrites() (n int) {
 	for _, c := range s.workers {
 		for kind, count := range c.AllRequests() {
