@@ -91,6 +91,16 @@ func (w *Worker) claim(ctx context.Context) writer.Standing {
 	return w.claims.Keep(ctx, writer.Settings{LostTimeout: w.LostTimeout(), TakeOverFrom: w.View().TakeOverFrom})
 }
 
+// release gives the Lease of a worker that is removed away. Only the supervisor calls it.
+func (w *Worker) release(ctx context.Context) {
+	if w.claims == nil || !w.View().Removing {
+		return
+	}
+	if err := w.claims.Release(ctx); err != nil {
+		log.FromContext(ctx).Info("The Lease in a worker that is removed stays this hub's", "worker", w.name, "err", err)
+	}
+}
+
 // exclusiveCondition says whether no other manager of this origin writes to the worker; nil: as
 // before.
 func exclusiveCondition(s gathered) *metav1.Condition {

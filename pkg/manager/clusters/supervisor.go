@@ -13,6 +13,7 @@ import (
 func (w *Worker) supervise(ctx context.Context, identities *identities) {
 	defer close(w.done)
 	defer func() {
+		w.release(context.WithoutCancel(ctx))
 		w.link.Close()
 		w.feed.Stop()
 		identities.forget(w.name)

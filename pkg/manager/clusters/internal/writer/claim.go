@@ -84,7 +84,7 @@ func (c *Claim) Due() time.Duration { return max(c.due.Sub(c.term.clock.Now()), 
 
 // keep returns an error if nothing is known of the Lease.
 func (c *Claim) keep(ctx context.Context, o Settings, now time.Time) (Standing, error) {
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: c.options.Origin.WriterLease()}}
+	lease := c.lease()
 	err := c.worker.Get(ctx, client.ObjectKeyFromObject(lease), lease)
 	write := func() error { return c.worker.Update(ctx, lease) }
 	switch {
@@ -117,6 +117,30 @@ func (c *Claim) keep(ctx context.Context, o Settings, now time.Time) (Standing, 
 	default:
 		return Standing{}, err
 	}
+}
+
+// Release gives the Lease away when the worker is no longer the hub's: whoever registers it next
+// waits for nobody.
+func (c *Claim) Release(ctx context.Context) error {
+	if c.standing.State != Ours {
+		return nil
+	}
+	c.Lost()
+	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	defer cancel()
+	lease := c.lease()
+	if err := c.worker.Get(ctx, client.ObjectKeyFromObject(lease), lease); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if s, _ := stampOf(lease); s.Holder != c.term.stamp().Holder {
+		return nil
+	}
+	lease.Spec.HolderIdentity = nil
+	return c.worker.Update(ctx, lease)
+}
+
+func (c *Claim) lease() *coordinationv1.Lease {
+	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: c.options.Origin.WriterLease()}}
 }
 
 func (c *Claim) unguarded(why string, err error) Standing {

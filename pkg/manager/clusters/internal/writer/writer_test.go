@@ -147,6 +147,22 @@ func TestAnAdminTakesOver(t *testing.T) {
 	gone.finds(Theirs)
 }
 
+// A worker that is unregistered is free, for a hub that knows nothing of the one before, too.
+func TestALeaseIsReleased(t *testing.T) {
+	w, hub := newWorld(t), newHub()
+	l := w.leads(hub)
+	l.lives(time.Minute)
+	w.leads(newHub()).finds(Theirs)
+	w.ok(l.claim.Release(t.Context()))
+	next := w.leads(newHub())
+	next.finds(Ours)
+	w.ok(l.claim.Release(t.Context())) // it isn't its own any more
+	l.claim.standing.State = Ours
+	w.ok(l.claim.Release(t.Context()))
+	next.finds(Ours)
+	w.leads(newHub()).finds(Theirs)
+}
+
 // The hub's etcd is put back while its leader is left alone.
 func TestALeaderOutlivesItsHubsPast(t *testing.T) {
 	for name, past := range map[string]func(*world, client.Client) client.Client{
