@@ -45,7 +45,7 @@ func TestACopyOfTheHubLeavesTheWorkerAlone(t *testing.T) {
 	}
 	tester := copied.StartManager()
 	copied.WorkerUntil("w1", heldElsewhere)
-	copied.EventOn("default", "w1", v1alpha1.ReasonHeldElsewhere, "kubectl annotate workercluster w1 ")
+	copied.EventOn("default", "w1", v1alpha1.ReasonHeldElsewhere, "kubectl annotate --overwrite workercluster w1 ")
 	copied.Delete("stays", metav1.DeletePropagationBackground)
 	copied.Submit("new", rigtest.RunForever())
 	copied.EventUntil("new", v1alpha1.EventPending, v1alpha1.ReasonHeldElsewhere)
@@ -81,11 +81,8 @@ func takeOver(t *testing.T, f *ferrytest.Ferry) {
 	t.Helper()
 	holder := holderOf(t, f)
 	w := f.WorkerUntil("w1", func(w *v1alpha1.WorkerCluster) bool {
-		return exclusive(w) || heldElsewhere(w) && strings.HasSuffix(meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionExclusive).Message, "="+holder)
+		return heldElsewhere(w) && strings.HasSuffix(meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionExclusive).Message, "="+holder)
 	})
-	if exclusive(w) {
-		return // it was put back to a state that has all that is in the worker
-	}
 	message := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionExclusive).Message
 	_, command, _ := strings.Cut(message, "kubectl ")
 	if out, err := f.Hub.Kubectl(f.Context(), "", strings.Fields(command)...); err != nil {

@@ -127,7 +127,7 @@ func exclusiveCondition(s gathered) *metav1.Condition {
 func heldElsewhere(worker, holder string) string {
 	return fmt.Sprintf("the manager %s of another hub with the same origin writes to the worker, so this one doesn't. "+
 		"If this hub is a copy, leave it so. If it's the only one, put back to an earlier state, it goes on workerLostTimeout after the other one's last sign, or at once by: "+
-		"kubectl annotate workercluster %s %s=%s", text.Clean(holder, maxHolder), worker, v1alpha1.AnnotationTakeOverFrom, text.Clean(holder, maxHolder))
+		"kubectl annotate --overwrite workercluster %s %s=%s", text.Clean(holder, maxHolder), worker, v1alpha1.AnnotationTakeOverFrom, text.Clean(holder, maxHolder))
 }
 
 // maxHolder bounds what is shown of a worker's text.
