@@ -91,8 +91,8 @@ func get(conditions []batchv1.JobCondition, key Key, created metav1.Time) string
 	case Shards:
 		return placement(conditions, reasonDivided, created)
 	}
-	c := find(conditions, State)
-	if c == nil || isForeign(c, created) {
+	c := find(conditions, State, created)
+	if c == nil {
 		return ""
 	}
 	for line := range strings.SplitSeq(c.Message, "\n") {
@@ -103,15 +103,9 @@ func get(conditions []batchv1.JobCondition, key Key, created metav1.Time) string
 	return ""
 }
 
-// isForeign reports whether one of our conditions is of a Job that was there before one that was
-// created then. One without a time isn't written yet.
-func isForeign(c *batchv1.JobCondition, created metav1.Time) bool {
-	return !c.LastTransitionTime.IsZero() && c.LastTransitionTime.Before(&created)
-}
-
 func placement(conditions []batchv1.JobCondition, reason string, created metav1.Time) string {
-	c := find(conditions, Placed)
-	if c == nil || isForeign(c, created) || c.Status != corev1.ConditionTrue || c.Reason != reason {
+	c := find(conditions, Placed, created)
+	if c == nil || c.Status != corev1.ConditionTrue || c.Reason != reason {
 		return ""
 	}
 	return c.Message
@@ -120,7 +114,7 @@ func placement(conditions []batchv1.JobCondition, reason string, created metav1.
 // Of returns our conditions of a Job, as if it were placed on one worker.
 func Of(job *batchv1.Job, worker string) []batchv1.JobCondition {
 	ours := []batchv1.JobCondition{{Type: Placed, Status: corev1.ConditionTrue, Reason: reasonPlaced, Message: worker}}
-	if state := find(job.Status.Conditions, State); state != nil && !isForeign(state, job.CreationTimestamp) {
+	if state := find(job.Status.Conditions, State, job.CreationTimestamp); state != nil {
 		ours = append(ours, *state)
 	}
 	return ours
@@ -129,10 +123,12 @@ func Of(job *batchv1.Job, worker string) []batchv1.JobCondition {
 // IsOurs reports whether the manager keeps something in conditions of a type.
 func IsOurs(t batchv1.JobConditionType) bool { return t == Placed || t == State }
 
-func find(conditions []batchv1.JobCondition, t batchv1.JobConditionType) *batchv1.JobCondition {
+// find returns a condition of ours of a Job that was created then; nil: there is none. One without
+// a time isn't written yet.
+func find(conditions []batchv1.JobCondition, t batchv1.JobConditionType, created metav1.Time) *batchv1.JobCondition {
 	for i := range conditions {
-		if conditions[i].Type == t {
-			return &conditions[i]
+		if c := &conditions[i]; c.Type == t && (c.LastTransitionTime.IsZero() || !c.LastTransitionTime.Before(&created)) {
+			return c
 		}
 	}
 	return nil
@@ -150,11 +146,9 @@ func Set(job *batchv1.Job, changes Changes) {
 // some time. Ours stand behind Kubernetes' own, but before the final one: some clients look at the
 // last.
 func (c Changes) Conditions(job *batchv1.Job, all []batchv1.JobCondition, at time.Time) []batchv1.JobCondition {
-	all = slices.DeleteFunc(slices.Clone(all), func(c batchv1.JobCondition) bool {
-		return IsOurs(c.Type) && isForeign(&c, job.CreationTimestamp)
-	})
-	if !at.IsZero() && at.Before(job.CreationTimestamp.Time) {
-		at = job.CreationTimestamp.Time // the API server's clock is ahead
+	created := job.CreationTimestamp
+	if !at.IsZero() && at.Before(created.Time) {
+		at = created.Time // the API server's clock is ahead
 	}
 	values := func(key Key) string {
 		value, changes := c[key]
@@ -164,7 +158,7 @@ func (c Changes) Conditions(job *batchv1.Job, all []batchv1.JobCondition, at tim
 		case c[Cluster] != "" && (key == Shards || key == ShardsState), c[Shards] != "" && key == Cluster:
 			return "" // a placement takes the place of the other
 		default:
-			return get(all, key, job.CreationTimestamp)
+			return get(all, key, created)
 		}
 	}
 	placed := batchv1.JobCondition{Type: Placed, Status: corev1.ConditionTrue}
@@ -173,13 +167,13 @@ func (c Changes) Conditions(job *batchv1.Job, all []batchv1.JobCondition, at tim
 		placed.Reason, placed.Message = reasonPlaced, worker
 	case shards != "":
 		placed.Reason, placed.Message = reasonDivided, shards
-	case find(all, Placed) == nil:
+	case find(all, Placed, created) == nil:
 		placed.Type = "" // it never was
 	default:
 		placed.Status, placed.Reason = corev1.ConditionFalse, reasonNotPlaced
 	}
 	state := batchv1.JobCondition{Type: State, Status: corev1.ConditionTrue, Reason: reasonKept, Message: stateText(values)}
-	return arranged(all, at, placed, state)
+	return arranged(all, created, at, placed, state)
 }
 
 // stateText is the message of the condition State.
@@ -202,7 +196,7 @@ func stateText(values func(Key) string) string {
 
 // arranged returns the conditions with ours in their place. One of ours that has nothing to say is
 // left out.
-func arranged(all []batchv1.JobCondition, at time.Time, ours ...batchv1.JobCondition) []batchv1.JobCondition {
+func arranged(all []batchv1.JobCondition, created metav1.Time, at time.Time, ours ...batchv1.JobCondition) []batchv1.JobCondition {
 	next := slices.DeleteFunc(slices.Clone(all), func(c batchv1.JobCondition) bool { return IsOurs(c.Type) })
 	i := len(next)
 	if i > 0 && isFinal(next[i-1]) {
@@ -212,7 +206,7 @@ func arranged(all []batchv1.JobCondition, at time.Time, ours ...batchv1.JobCondi
 		if condition.Type == "" || condition.Type == State && condition.Message == "" {
 			continue
 		}
-		next = slices.Insert(next, i, timed(find(all, condition.Type), condition, at))
+		next = slices.Insert(next, i, timed(find(all, condition.Type, created), condition, at))
 		i++
 	}
 	if len(next) == 0 {

@@ -91,7 +91,7 @@ func TestOursStandBehindKubernetes(t *testing.T) {
 // The transition time of Placed is since when a Job is where it is.
 func TestTransitionTimes(t *testing.T) {
 	at := func(conditions []batchv1.JobCondition) time.Time {
-		return find(conditions, Placed).LastTransitionTime.Time
+		return find(conditions, Placed, metav1.Time{}).LastTransitionTime.Time
 	}
 	all := Changes{Cluster: "west"}.Conditions(&batchv1.Job{}, nil, noon)
 	if all = (Changes{Usage: "[]"}).Conditions(&batchv1.Job{}, all, later); at(all) != noon {
@@ -100,7 +100,7 @@ func TestTransitionTimes(t *testing.T) {
 	if all = (Changes{Cluster: "east"}).Conditions(&batchv1.Job{}, all, later); at(all) != later {
 		t.Errorf("a move left it at %s", at(all))
 	}
-	if all = (Changes{Cluster: ""}).Conditions(&batchv1.Job{}, all, noon); find(all, Placed).Status != corev1.ConditionFalse || at(all) != noon {
+	if all = (Changes{Cluster: ""}).Conditions(&batchv1.Job{}, all, noon); find(all, Placed, metav1.Time{}).Status != corev1.ConditionFalse || at(all) != noon {
 		t.Errorf("%+v", all)
 	}
 }
