@@ -98,9 +98,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) (*job.Reconci
 	connection := options.Connection
 	connection.Namespace, connection.Origin = options.Namespace, options.Origin
 	connection.HubUID, connection.Placements, connection.Recorder = hubUID, jobs, recorder
-	if connection.Term, err = newTerm(mgr, options.Namespace); err != nil {
-		return nil, err
-	}
+	connection.Term = clusters.NewTerm(mgr.GetAPIReader(), mgr.GetClient(), options.Namespace, clock.RealClock{})
 	workers := clusters.NewRegistry(connection)
 	options.Fence.Origin = options.Origin
 	if err := mgr.Add(fence.New(workers, options.Fence)); err != nil {
@@ -111,16 +109,4 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) (*job.Reconci
 		return nil, fmt.Errorf("tokens: %w", err)
 	}
 	return jobs, jobs.SetupWithManager(mgr, workers)
-}
-
-// newTerm makes the Term of this process, which reads its Lease past the cache: no watch of Leases
-// is needed.
-func newTerm(mgr ctrl.Manager, namespace string) (*clusters.Term, error) {
-	hub, err := client.New(mgr.GetConfig(), client.Options{
-		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("client for Leases: %w", err)
-	}
-	return clusters.NewTerm(hub, namespace, clock.RealClock{}), nil
 }

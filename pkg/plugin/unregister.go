@@ -221,17 +221,11 @@ func (c *cli) removeLeases(ctx context.Context, worker client.Client, hubUID typ
 	}
 	for i := range leases.Items {
 		origin := leases.Items[i].Labels[v1alpha1.LabelOrigin]
-		if leases.Items[i].Name == v1alpha1.Origin(origin).WriterLease() {
-			if err := c.remove(ctx, worker, &leases.Items[i]); err != nil {
-				return err
-			}
-			continue
-		}
 		var jobs batchv1.JobList
 		if err := worker.List(ctx, &jobs, client.MatchingLabels{v1alpha1.LabelOrigin: origin}, client.Limit(1)); err != nil {
 			return fmt.Errorf("worker: list Jobs: %w", access.Explain(err))
 		}
-		if len(jobs.Items) > 0 {
+		if len(jobs.Items) > 0 && leases.Items[i].Name != v1alpha1.Origin(origin).WriterLease() {
 			c.say("worker: Lease %s stays for the Jobs that are left; to see them: kubectl get jobs -A -l %s=%s", leases.Items[i].Name, v1alpha1.LabelOrigin, origin)
 			continue
 		}

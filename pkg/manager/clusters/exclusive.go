@@ -6,16 +6,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/writer"
-	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 // Term is the time in which this process leads its hub; see package writer.
@@ -39,17 +35,12 @@ func (r *Registry) begin(ctx context.Context) error {
 	if term == nil {
 		return nil
 	}
-	if err := term.Begin(ctx); apierrors.IsForbidden(err) {
-		log.FromContext(ctx).Error(err, "No worker is guarded against a copy of this hub: upgrade the chart, whose role allows it")
-		term = nil
-	} else if err != nil {
+	if err := term.Begin(ctx); err != nil {
 		return err
-	} else {
-		go term.Run(ctx)
 	}
+	go term.Run(ctx)
 	ctx, cancel := context.WithTimeout(ctx, claimTimeout)
 	defer cancel()
-	r.term.Store(&begun{term})
 	for _, w := range r.List() {
 		w.wake()
 	}
@@ -66,34 +57,19 @@ func (r *Registry) begin(ctx context.Context) error {
 	return nil
 }
 
-// begun is the Term of a replica that leads; nil: it can't be written.
-type begun struct{ *Term }
-
 // claim takes or keeps the worker's Lease. Only the supervisor calls it.
 func (w *Worker) claim(ctx context.Context) writer.Standing {
-	begun := w.term.Load()
-	switch {
-	case w.options.Term == nil:
-		return writer.Standing{}
-	case begun == nil: // a standby writes nothing
-		return writer.Standing{State: writer.Unknown}
-	case begun.Term == nil:
-		return writer.Standing{State: writer.Unguarded, Why: "the manager may not write the Lease " + v1alpha1.HubWriterLease + " in its own namespace"}
-	case w.claims == nil:
-		w.claims = writer.NewClaim(begun.Term, w.link.Client(), writer.Options{
-			Origin: w.options.Origin, Timeout: w.options.ProbeTimeout, Retry: w.options.RetryDelay,
-		})
-	}
-	if !w.link.Open() {
+	if w.link.Open() {
+		w.claims.Keep(ctx, writer.Settings{LostTimeout: w.LostTimeout(), TakeOverFrom: w.View().TakeOverFrom})
+	} else {
 		w.claims.Lost()
-		return writer.Standing{State: writer.Unknown}
 	}
-	return w.claims.Keep(ctx, writer.Settings{LostTimeout: w.LostTimeout(), TakeOverFrom: w.View().TakeOverFrom})
+	return w.claims.Standing()
 }
 
 // release gives the Lease of a worker that is removed away. Only the supervisor calls it.
 func (w *Worker) release(ctx context.Context) {
-	if w.claims == nil || !w.View().Removing {
+	if !w.View().Removing {
 		return
 	}
 	if err := w.claims.Release(ctx); err != nil {
@@ -116,7 +92,7 @@ func exclusiveCondition(s gathered) *metav1.Condition {
 		c.Reason, c.Message = v1alpha1.ReasonHeldElsewhere, heldElsewhere(s.name, w.Holder)
 	case writer.Unguarded:
 		c.Reason = v1alpha1.ReasonUnguarded
-		c.Message = "a copy of this hub would write here, too: " + w.Why + "; run kubectl jobferry register again"
+		c.Message = "a copy of this hub would write here, too: " + w.Why
 	default:
 		return nil
 	}
@@ -127,11 +103,8 @@ func exclusiveCondition(s gathered) *metav1.Condition {
 func heldElsewhere(worker, holder string) string {
 	return fmt.Sprintf("the manager %s of another hub with the same origin writes to the worker, so this one doesn't. "+
 		"If this hub is a copy, leave it so. If it's the only one, put back to an earlier state, it goes on workerLostTimeout after the other one's last sign, or at once by: "+
-		"kubectl annotate --overwrite workercluster %s %s=%s", text.Clean(holder, maxHolder), worker, v1alpha1.AnnotationTakeOverFrom, text.Clean(holder, maxHolder))
+		"kubectl annotate --overwrite workercluster %s %s=%s", holder, worker, v1alpha1.AnnotationTakeOverFrom, holder)
 }
-
-// maxHolder bounds what is shown of a worker's text.
-const maxHolder = 253
 
 // exclusiveEvents report a worker that another hub writes to, and one that it doesn't any more.
 func exclusiveEvents(s gathered, next v1alpha1.WorkerClusterStatus) []event {
@@ -147,99 +120,4 @@ func exclusiveEvents(s gathered, next v1alpha1.WorkerClusterStatus) []event {
 	default:
 		return nil
 	}
-}
-
-// guarded is a client that writes only while this process may.
-type guarded struct {
-	client.Client
-	worker *Worker
-}
-
-func (g guarded) refusal() error {
-	if !g.worker.View().MayWrite() {
-		return fmt.Errorf("worker %s: another manager may write there: %w", g.worker.name, ErrNotConnected)
-	}
-	return nil
-}
-
-func (g guarded) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
-	if err := g.refusal(); err != nil {
-		return err
-	}
-	return g.Client.Create(ctx, object, options...)
-}
-
-func (g guarded) Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error {
-	if err := g.refusal(); err != nil {
-		return err
-	}
-	return g.Client.Update(ctx, object, options...)
-}
-
-func (g guarded) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
-	if err := g.refusal(); err != nil {
-		return err
-	}
-	return g.Client.Patch(ctx, object, patch, options...)
-}
-
-func (g guarded) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
-	if err := g.refusal(); err != nil {
-		return err
-	}
-	return g.Client.Delete(ctx, object, options...)
-}
-
-func (g guarded) DeleteAllOf(ctx context.Context, object client.Object, options ...client.DeleteAllOfOption) error {
-	if err := g.refusal(); err != nil {
-		return err
-	}
-	return g.Client.DeleteAllOf(ctx, object, options...)
-}
-
-func (g guarded) Apply(ctx context.Context, object runtime.ApplyConfiguration, options ...client.ApplyOption) error {
-	if err := g.refusal(); err != nil {
-		return err
-	}
-	return g.Client.Apply(ctx, object, options...)
-}
-
-func (g guarded) Status() client.SubResourceWriter { return g.SubResource("status") }
-
-func (g guarded) SubResource(name string) client.SubResourceClient {
-	return guardedPart{g.Client.SubResource(name), g}
-}
-
-// guardedPart is guarded for a subresource.
-type guardedPart struct {
-	client.SubResourceClient
-	guarded guarded
-}
-
-func (p guardedPart) Create(ctx context.Context, object, part client.Object, options ...client.SubResourceCreateOption) error {
-	if err := p.guarded.refusal(); err != nil {
-		return err
-	}
-	return p.SubResourceClient.Create(ctx, object, part, options...)
-}
-
-func (p guardedPart) Update(ctx context.Context, object client.Object, options ...client.SubResourceUpdateOption) error {
-	if err := p.guarded.refusal(); err != nil {
-		return err
-	}
-	return p.SubResourceClient.Update(ctx, object, options...)
-}
-
-func (p guardedPart) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
-	if err := p.guarded.refusal(); err != nil {
-		return err
-	}
-	return p.SubResourceClient.Patch(ctx, object, patch, options...)
-}
-
-func (p guardedPart) Apply(ctx context.Context, object runtime.ApplyConfiguration, options ...client.SubResourceApplyOption) error {
-	if err := p.guarded.refusal(); err != nil {
-		return err
-	}
-	return p.SubResourceClient.Apply(ctx, object, options...)
 }

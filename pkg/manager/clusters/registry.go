@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,7 +12,6 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/feed"
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
-	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/writer"
 	"github.com/jobferry/jobferry/pkg/placement"
 	"github.com/jobferry/jobferry/pkg/util/digest"
 	"github.com/jobferry/jobferry/pkg/util/queue"
@@ -31,8 +29,6 @@ type Registry struct {
 	leadership leadership
 	startup    *startup
 	isolation  isolation
-	// term is that of this replica, from when it leads.
-	term atomic.Pointer[begun]
 
 	mu      sync.RWMutex // never held while calling out
 	workers map[string]*Worker
@@ -139,7 +135,7 @@ func (r *Registry) obtain(name string, before known) (w *Worker, created bool, e
 	if w, ok := r.Get(name); ok && !w.ended() {
 		return w, false, nil
 	}
-	if w, err = newWorker(name, r.options, r.callbacks(name), func() { r.workerChanged(name) }, r.identities, &r.term); err != nil {
+	if w, err = newWorker(name, r.options, r.callbacks(name), func() { r.workerChanged(name) }, r.identities); err != nil {
 		return nil, false, err
 	}
 	w.current.Health = Health{
@@ -148,9 +144,7 @@ func (r *Registry) obtain(name string, before known) (w *Worker, created bool, e
 		Since:      before.since,
 		LossClock:  before.clock,
 		ClusterUID: before.clusterUID,
-	}
-	if r.options.Term != nil {
-		w.current.Writer.State = writer.Unknown
+		Writer:     w.claims.Standing(),
 	}
 	return w, true, nil
 }

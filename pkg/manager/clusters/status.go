@@ -87,7 +87,7 @@ func readyCondition(s gathered) *metav1.Condition {
 func schedulableCondition(s gathered) *metav1.Condition {
 	w := s.worker
 	reason, ok := w.Schedulable()
-	if reason == v1alpha1.ReasonNotReady && (w.State == Connecting || w.State == Ready) &&
+	if reason == v1alpha1.ReasonNotReady && w.Awaited() &&
 		meta.FindStatusCondition(s.cluster.Status.Conditions, v1alpha1.ConditionSchedulable) != nil {
 		return nil
 	}

@@ -48,8 +48,5 @@ func (w *Worker) sync(ctx context.Context) time.Duration {
 		w.feed.Run(ctx, spec.Capacity)
 		w.observe(w.feed.Readiness(), w.feed.State(&spec), w.claim(ctx))
 	}
-	if w.claims != nil && w.link.Open() {
-		return min(w.link.Due(), w.claims.Due())
-	}
-	return w.link.Due()
+	return min(w.link.Due(), w.claims.Due())
 }

@@ -28,10 +28,7 @@ type Worker struct {
 	link    *link.Link
 	feed    *feed.Feed
 	changed func() // called when the View has changed; never blocks
-	client  client.Client
-	// term is that of this replica while it leads. claims belongs to the supervisor.
-	term   *atomic.Pointer[begun]
-	claims *writer.Claim
+	claims  *writer.Claim
 	// claimed is closed when it's first known who writes to the worker.
 	claimed     chan struct{}
 	claimedOnce sync.Once
@@ -51,12 +48,11 @@ type Worker struct {
 	done   chan struct{}
 }
 
-func newWorker(name string, options Options, toFeed feed.Options, changed func(), identities *identities, term *atomic.Pointer[begun]) (*Worker, error) {
+func newWorker(name string, options Options, toFeed feed.Options, changed func(), identities *identities) (*Worker, error) {
 	w := &Worker{
 		name:    name,
 		options: options,
 		changed: changed,
-		term:    term,
 		claimed: make(chan struct{}),
 		woken:   make(chan struct{}, 1),
 		done:    make(chan struct{}),
@@ -65,12 +61,15 @@ func newWorker(name string, options Options, toFeed feed.Options, changed func()
 	w.view.Store(&View{})
 	toLink := options.ofLink(name)
 	toLink.Wake = w.wake
+	toLink.MayWrite = func() bool { return w.view.Load().MayWrite() }
 	toLink.Mismatch = func(cluster types.UID) (reason, message string) { return w.mismatch(cluster, identities) }
 	var err error
 	if w.link, err = link.New(toLink); err != nil {
 		return nil, err
 	}
-	w.client = guarded{w.link.Client(), w}
+	w.claims = writer.NewClaim(options.Term, w.link.Claims(), writer.Options{
+		Origin: options.Origin, Timeout: options.ProbeTimeout, Retry: options.RetryDelay,
+	})
 	toFeed.Origin, toFeed.MaxMirrors = options.Origin, w.maxMirrors
 	toFeed.MirrorChanged, toFeed.AutoscalerChanged = w.mirrorChanged(toFeed.MirrorChanged), changed
 	w.feed, err = feed.New(w.link, toFeed)
@@ -132,14 +131,14 @@ func (w *Worker) mirrorChanged(
 // been listed, and this process may write to it. Only then does the absence of a mirror mean that
 // there is none. The cache may lag behind the caller's own writes, as any cache does.
 func (w *Worker) Synced() bool {
-	usable, _ := w.View().Usable()
+	usable, _ := w.view.Load().Usable()
 	return usable
 }
 
 // Client reads and writes in the worker, without a cache. Requests are limited to Options.QPS, end
 // after Options.RequestTimeout, and fail at once with ErrNotConnected while the worker isn't
 // connected; writes also while another manager of this origin may write there.
-func (w *Worker) Client() client.Client { return w.client }
+func (w *Worker) Client() client.Client { return w.link.Client() }
 
 // Hold returns a context for requests whose answers are used until release is called. From the
 // first large one on, the worker's other large answers wait for that: they aren't all held at once.

@@ -43,9 +43,9 @@ func staticMapper() meta.RESTMapper {
 	return m
 }
 
-// newClient makes the client for reads and writes on behalf of Jobs. It heeds pages.Within.
-func (l *Link) newClient() (client.Client, error) {
-	requests := l.httpClient(jobRequest)
+// newClient makes a client for one class of requests. It heeds pages.Within.
+func (l *Link) newClient(class requestClass) (client.Client, error) {
+	requests := l.httpClient(class)
 	requests.Timeout, requests.Transport = l.options.RequestTimeout, pages.Transport(requests.Transport)
 	limiter := limiter{flowcontrol.NewTokenBucketRateLimiter(l.options.QPS, l.options.Burst), l.meter.throttle}
 	plain, err := client.New(&rest.Config{Host: AnyHost, RateLimiter: limiter, WarningHandler: rest.NoWarnings{}}, client.Options{

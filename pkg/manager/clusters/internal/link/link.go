@@ -38,6 +38,9 @@ type Options struct {
 	RetryDelay, MaxBackoff      time.Duration
 	Scheme                      *runtime.Scheme
 	Clock                       clock.Clock
+	// MayWrite says whether another manager doesn't write to the worker. While it does, requests on
+	// behalf of Jobs only read. Nil: it never does.
+	MayWrite func() bool
 	// Mismatch says why the cluster that answers isn't to be used; an empty reason if it is.
 	Mismatch func(cluster types.UID) (reason, message string)
 	// Wake has Keep called soon. It must not block.
@@ -54,7 +57,7 @@ type Link struct {
 	clock   workerClock
 	// probes and revisions are for what a probe reads.
 	probes, revisions *rest.RESTClient
-	client            client.Client
+	client, claims    client.Client
 
 	// large has one place, for a large answer.
 	large *semaphore.Weighted
@@ -86,6 +89,9 @@ type Link struct {
 
 // New makes a Link that leads nowhere yet.
 func New(options Options) (*Link, error) {
+	if options.MayWrite == nil {
+		options.MayWrite = func() bool { return true }
+	}
 	l := &Link{options: options, gate: newGate(), meter: newMeter(options.Worker), large: semaphore.NewWeighted(1)}
 	var err error
 	if l.probes, err = l.newREST(corev1.SchemeGroupVersion, probeRequest); err != nil {
@@ -94,7 +100,10 @@ func New(options Options) (*Link, error) {
 	if l.revisions, err = l.newREST(batchv1.SchemeGroupVersion, probeRequest); err != nil {
 		return nil, err
 	}
-	l.client, err = l.newClient()
+	if l.client, err = l.newClient(jobRequest); err != nil {
+		return nil, err
+	}
+	l.claims, err = l.newClient(probeRequest)
 	return l, err
 }
 
@@ -103,6 +112,9 @@ func (l *Link) Options() Options { return l.options }
 
 // Client reads and writes in the worker, without a cache.
 func (l *Link) Client() client.Client { return l.client }
+
+// Claims is the client for finding out whether the Link may write. It isn't stopped by that.
+func (l *Link) Claims() client.Client { return l.claims }
 
 // ClockAhead is how far the hub's clock is ahead of the worker's; zero: no answer has told.
 func (l *Link) ClockAhead() time.Duration { return l.clock.ahead() }
@@ -123,11 +135,12 @@ func (l *Link) Malformed(resource string) { l.meter.malformed.WithLabelValues(re
 type requestClass int
 
 const (
-	// jobRequest fails: reads and writes on behalf of a Job.
+	// jobRequest fails: reads and writes on behalf of a Job. Writes also fail while another manager
+	// may write.
 	jobRequest requestClass = iota
 	// informerRequest waits: lists and watches.
 	informerRequest
-	// probeRequest passes: it finds out whether the gate can be opened.
+	// probeRequest passes: it finds out whether the gate can be opened, and who may write.
 	probeRequest
 )
 
@@ -168,7 +181,7 @@ type roundTripperFunc func(*http.Request) (*http.Response, error)
 func (f roundTripperFunc) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
 func (l *Link) roundTrip(class requestClass, req *http.Request) (*http.Response, error) {
-	t, err := l.admit(req.Context(), class)
+	t, err := l.admit(req, class)
 	if err != nil {
 		if req.Body != nil {
 			_ = req.Body.Close() // as RoundTripper demands; nothing was sent
@@ -211,14 +224,14 @@ func (l *Link) requestProbe() {
 	l.options.Wake()
 }
 
-func (l *Link) admit(ctx context.Context, class requestClass) (*Transport, error) {
+func (l *Link) admit(req *http.Request, class requestClass) (*Transport, error) {
 	switch class {
 	case jobRequest:
-		if !l.gate.isOpen() {
+		if !l.gate.isOpen() || req.Method != http.MethodGet && !l.options.MayWrite() {
 			return nil, ErrNotConnected
 		}
 	case informerRequest:
-		if err := l.gate.wait(ctx); err != nil {
+		if err := l.gate.wait(req.Context()); err != nil {
 			return nil, err
 		}
 	case probeRequest:

@@ -40,7 +40,8 @@ type Options struct {
 	Timeout, Retry time.Duration
 }
 
-// Claim holds the Lease in one worker. One goroutine uses it.
+// Claim holds the Lease in one worker. One goroutine uses it. A nil one is of a manager that uses
+// no Leases.
 type Claim struct {
 	term    *Term
 	worker  client.Client
@@ -48,22 +49,46 @@ type Claim struct {
 
 	standing Standing
 	other    seen
-	due      time.Time
+	due      time.Time // zero: when the worker is connected, or the Term begins
 }
 
-// NewClaim makes the Claim to a worker.
+// NewClaim makes the Claim to a worker; nil if there is no Term.
 func NewClaim(t *Term, worker client.Client, o Options) *Claim {
+	if t == nil {
+		return nil
+	}
 	return &Claim{term: t, worker: worker, options: o, standing: Standing{State: Unknown}}
 }
 
-// Lost is called while the worker isn't connected: another hub may hold the Lease when it's back.
-func (c *Claim) Lost() { c.standing, c.due = Standing{State: Unknown}, time.Time{} }
+// Standing is what Keep has found out.
+func (c *Claim) Standing() Standing {
+	if c == nil {
+		return Standing{}
+	}
+	return c.standing
+}
 
-// Keep takes or renews the Lease if that's due.
-func (c *Claim) Keep(ctx context.Context, o Settings) Standing {
+// Lost is called while the worker isn't connected: another hub may hold the Lease when it's back.
+func (c *Claim) Lost() {
+	if c != nil {
+		c.standing, c.due = Standing{State: Unknown}, time.Time{}
+	}
+}
+
+// Keep takes or renews the Lease if that's due. Before the Term has begun, this process is a
+// standby, which writes nothing.
+func (c *Claim) Keep(ctx context.Context, o Settings) {
+	if c == nil {
+		return
+	}
+	begun, refused := c.term.begun()
 	now := c.term.clock.Now()
-	if now.Before(c.due) && (c.standing.State != Theirs || c.standing.Holder != o.TakeOverFrom) {
-		return c.standing
+	switch {
+	case refused != "":
+		c.standing, c.due = Standing{State: Unguarded, Why: refused}, time.Time{}
+		return
+	case !begun, now.Before(c.due) && (c.standing.State != Theirs || c.standing.Holder != o.TakeOverFrom):
+		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
@@ -76,11 +101,15 @@ func (c *Claim) Keep(ctx context.Context, o Settings) Standing {
 	if next.State == Unknown {
 		c.due = now.Add(c.options.Retry)
 	}
-	return next
 }
 
 // Due is the time until Keep has something to do.
-func (c *Claim) Due() time.Duration { return max(c.due.Sub(c.term.clock.Now()), 0) }
+func (c *Claim) Due() time.Duration {
+	if c == nil || c.due.IsZero() {
+		return Interval
+	}
+	return max(c.due.Sub(c.term.clock.Now()), 0)
+}
 
 // keep returns an error if nothing is known of the Lease.
 func (c *Claim) keep(ctx context.Context, o Settings, now time.Time) (Standing, error) {
@@ -122,7 +151,7 @@ func (c *Claim) keep(ctx context.Context, o Settings, now time.Time) (Standing, 
 // Release gives the Lease away when the worker is no longer the hub's: whoever registers it next
 // waits for nobody.
 func (c *Claim) Release(ctx context.Context) error {
-	if c.standing.State != Ours {
+	if c.Standing().State != Ours {
 		return nil
 	}
 	c.Lost()
@@ -144,7 +173,7 @@ func (c *Claim) lease() *coordinationv1.Lease {
 }
 
 func (c *Claim) unguarded(why string, err error) Standing {
-	return Standing{State: Unguarded, Why: text.Clean(fmt.Sprintf("%s Lease %s/%s: %v", why, v1alpha1.SystemNamespace, c.options.Origin.WriterLease(), err), text.MaxMessage)}
+	return Standing{State: Unguarded, Why: text.Clean(fmt.Sprintf("%s Lease %s/%s (run kubectl jobferry register again): %v", why, v1alpha1.SystemNamespace, c.options.Origin.WriterLease(), err), text.MaxMessage)}
 }
 
 func isRefusal(err error) bool {

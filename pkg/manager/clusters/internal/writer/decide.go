@@ -3,6 +3,7 @@ package writer
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -32,13 +33,20 @@ const (
 // MayWrite reports whether this process may write to the worker.
 func (s State) MayWrite() bool { return s != Unknown && s != Theirs }
 
-// stampOf is who renewed a worker's Lease last. One without a holder is free.
+// holders are the names that managers have. An admin copies them into a shell, and the worker can
+// write any text.
+var holders = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9_.]{0,252}$`)
+
+func isHolder(name string) bool { return holders.MatchString(name) }
+
+// stampOf is who renewed a worker's Lease last. One without a holder is free, and so is one whose
+// holder is no manager.
 func stampOf(lease *coordinationv1.Lease) (s Stamp, held bool) {
 	holder := ptr.Deref(lease.Spec.HolderIdentity, "")
-	if s, is := readStamp(lease.Annotations[v1alpha1.AnnotationTerm]); is && s.Holder == holder {
+	if s, is := readStamp(lease.Annotations[v1alpha1.AnnotationTerm]); is && s.Holder == holder && isHolder(holder) {
 		return s, true
 	}
-	return Stamp{holder, math.MaxInt64}, holder != ""
+	return Stamp{holder, math.MaxInt64}, isHolder(holder)
 }
 
 // seen is what was last seen of another hub's renewals, and since when.

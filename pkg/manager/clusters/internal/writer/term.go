@@ -42,27 +42,40 @@ type Stamp struct {
 
 // Term is the time in which this process leads its hub.
 type Term struct {
-	hub       client.Client // without a cache
+	live      client.Reader // past the cache
+	hub       client.Writer
 	namespace string
 	clock     clock.WithTicker
 
-	mu     sync.Mutex
+	mu sync.Mutex
+	// own has no count before the Term has begun.
 	own    Stamp
 	before []Stamp // as of Begin, the newest last
+	// refused says that the hub doesn't let this process begin: it leads without a Term.
+	refused string
 }
 
-// NewTerm makes the Term of a process that may lead the hub. The client reads past the cache.
-func NewTerm(hub client.Client, namespace string, clock clock.WithTicker) *Term {
+// NewTerm makes the Term of a process that may lead the hub. It reads past the cache.
+func NewTerm(live client.Reader, hub client.Writer, namespace string, clock clock.WithTicker) *Term {
 	host, err := os.Hostname()
-	if err != nil {
+	if err != nil || !isHolder(host) {
 		host = "jobferry-manager"
 	}
-	return &Term{hub: hub, namespace: namespace, clock: clock, own: Stamp{Holder: host + "_" + string(uuid.NewUUID())}}
+	return &Term{live: live, hub: hub, namespace: namespace, clock: clock, own: Stamp{Holder: host + "_" + string(uuid.NewUUID())}}
 }
 
-// Begin reads the Terms before this one, and adds it.
+// Begin reads the Terms before this one, and adds it. That the hub forbids it is no error: Run
+// tries again.
 func (t *Term) Begin(ctx context.Context) error {
-	return t.save(ctx, Stamp{t.own.Holder, 1})
+	err := t.count(ctx)
+	if !apierrors.IsForbidden(err) {
+		return err
+	}
+	klog.FromContext(ctx).Error(err, "No worker is guarded against a copy of this hub: upgrade the chart, whose role allows it")
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.refused = "the manager may not write the Lease " + v1alpha1.HubWriterLease + " in its own namespace: upgrade the chart"
+	return nil
 }
 
 // Run counts on until the context ends.
@@ -95,7 +108,7 @@ func (t *Term) save(ctx context.Context, own Stamp) error {
 	return retry.OnError(retry.DefaultBackoff, isRace, func() error {
 		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: v1alpha1.HubWriterLease}}
 		write := func() error { return t.hub.Update(ctx, lease) }
-		if err := t.hub.Get(ctx, client.ObjectKeyFromObject(lease), lease); apierrors.IsNotFound(err) {
+		if err := t.live.Get(ctx, client.ObjectKeyFromObject(lease), lease); apierrors.IsNotFound(err) {
 			write = func() error { return t.hub.Create(ctx, lease) }
 		} else if err != nil {
 			return fmt.Errorf("read Lease %s/%s of the hub: %w", t.namespace, lease.Name, err)
@@ -118,7 +131,14 @@ func (t *Term) saved(own Stamp, all []Stamp) {
 	if t.own.Count == 0 {
 		t.before = all
 	}
-	t.own = own
+	t.own, t.refused = own, ""
+}
+
+// begun reports whether the Term has begun, or why it's led without one.
+func (t *Term) begun() (begun bool, refused string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.own.Count > 0, t.refused
 }
 
 // isRace reports whether somebody else wrote the Lease meanwhile.

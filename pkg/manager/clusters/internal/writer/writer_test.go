@@ -54,7 +54,7 @@ type leader struct {
 // leads has a new process lead a hub.
 func (w *world) leads(hub client.Client) *leader {
 	w.Helper()
-	term := NewTerm(hub, "system", w.clock)
+	term := NewTerm(hub, hub, "system", w.clock)
 	w.ok(term.Begin(w.Context()))
 	l := &leader{w, term, nil}
 	l.connects(w.worker)
@@ -73,7 +73,8 @@ func (l *leader) finds(want State, settings ...string) Standing {
 	for _, holder := range settings {
 		o.TakeOverFrom = holder
 	}
-	got := l.claim.Keep(l.world.Context(), o)
+	l.claim.Keep(l.world.Context(), o)
+	got := l.claim.Standing()
 	if got.State != want {
 		l.world.Errorf("finds %+v, want %s", got, want)
 	}
@@ -90,7 +91,7 @@ func (l *leader) lives(d time.Duration) {
 	}
 }
 
-func newHub() client.Client { return fake.NewClientBuilder().Build() }
+func newHub() client.WithWatch { return fake.NewClientBuilder().Build() }
 
 // copyOf is a hub started from a backup of another's etcd.
 func (w *world) copyOf(hub client.Client) client.Client {
@@ -175,7 +176,7 @@ func TestALeaderOutlivesItsHubsPast(t *testing.T) {
 			l.lives(time.Minute)
 			before := past(w, hub)
 			l.lives(time.Minute)
-			l.term.hub = before
+			l.term.live, l.term.hub = before, before
 			l.lives(time.Minute)
 			w.leads(before).finds(Ours)
 		})
@@ -226,6 +227,27 @@ func TestALeaseThatCantBeWritten(t *testing.T) {
 	}
 }
 
+// A hub whose role doesn't allow the Lease is led all the same, without a guard, until it allows
+// it.
+func TestATermThatIsForbidden(t *testing.T) {
+	w, hub := newWorld(t), newHub()
+	lease := schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
+	closed := interceptor.NewClient(hub, interceptor.Funcs{
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return apierrors.NewForbidden(lease, v1alpha1.HubWriterLease, errors.New("no"))
+		},
+	})
+	standby := &leader{w, NewTerm(closed, closed, "system", w.clock), nil}
+	standby.connects(w.worker)
+	standby.finds(Unknown)
+	l := w.leads(closed)
+	if got := l.finds(Unguarded); !strings.Contains(got.Why, "upgrade the chart") {
+		t.Errorf("says %q", got.Why)
+	}
+	l.term.live, l.term.hub = hub, hub
+	l.lives(time.Minute)
+}
+
 // Whoever clears the holder gives the Lease away; a Stamp of another holder says nothing.
 func TestStampOf(t *testing.T) {
 	lease := func(holder, term string) *coordinationv1.Lease {
@@ -247,6 +269,8 @@ func TestStampOf(t *testing.T) {
 		"free":                {lease("", "c 9"), true},
 		"its own":             {lease("b", "b 9"), true},
 		"another's":           {lease("c", "c 1"), false},
+		"no manager's name":   {lease("c; touch x", "c; touch x 1"), true},
+		"nor one on lines":    {lease("c\nd", ""), true},
 	} {
 		if got := term.mayTake(row.lease, seen{since: now}, now, Settings{LostTimeout: time.Minute}); got != row.want {
 			t.Errorf("%s: %v, want %v", name, got, row.want)
