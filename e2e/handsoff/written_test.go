@@ -24,9 +24,10 @@ import (
 func TestAJobStaysAsItWasWritten(t *testing.T) {
 	f := ferrytest.For(t)
 	f.RunManager()
+	written := f.Submit("job", rigtest.RunForever())
+	f.HubJobUntil("job", func(job *batchv1.Job) bool { return hubstate.Get(job, hubstate.Waits) == string(hubstate.NoWorker) })
 	f.Register("w1")
 	f.LeaveWorker("w1")
-	written := f.Submit("job", rigtest.RunForever())
 	as := func(is *batchv1.Job, finalizers ...string) {
 		t.Helper()
 		for what, both := range map[string][2]any{

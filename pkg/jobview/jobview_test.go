@@ -39,6 +39,10 @@ func moving(j *batchv1.Job) {
 	j.Status.Active = 0
 }
 
+func waits(j *batchv1.Job) {
+	hubstate.Set(j, hubstate.Changes{hubstate.Waits: string(hubstate.InLine)})
+}
+
 func condition(kind batchv1.JobConditionType) func(*batchv1.Job) {
 	return func(j *batchv1.Job) {
 		j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{
@@ -56,6 +60,7 @@ func TestStateAndWhy(t *testing.T) {
 		why    string
 	}{
 		"no worker":               {job(unplaced), v1alpha1.EventPending, jobview.Pending, "says"},
+		"its event expired":       {job(unplaced, waits), "", jobview.Pending, "Other Jobs go first"},
 		"placed since":            {job(notReady), v1alpha1.EventPending, jobview.Starting, ""},
 		"its Pods wait":           {job(notReady), v1alpha1.EventPodsWaiting, jobview.Starting, "says"},
 		"its Pods run since":      {job(), v1alpha1.EventPodsWaiting, jobview.Running, ""},

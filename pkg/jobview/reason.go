@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/util/text"
@@ -71,10 +72,13 @@ func why(job *batchv1.Job, state State, reason Reason) string {
 	if failed := mirror.TrueCondition(&job.Status, batchv1.JobFailed); failed != nil {
 		return text.Clean(strings.TrimSuffix(failed.Reason+": "+failed.Message, ": "), text.MaxMessage)
 	}
-	if holds := waits[reason.Reason]; state.IsFinal() || holds == nil || !holds(state) {
-		return ""
+	if holds := waits[reason.Reason]; !state.IsFinal() && holds != nil && holds(state) {
+		return text.Clean(reason.Message, text.MaxMessage)
 	}
-	return text.Clean(reason.Message, text.MaxMessage)
+	if state == Pending { // events expire
+		return hubstate.Wait(hubstate.Get(job, hubstate.Waits)).String()
+	}
+	return ""
 }
 
 // Time is when an event last happened. Clients use different fields for it.

@@ -5,7 +5,7 @@
 //	type                 status  reason     message
 //	jobferry.dev/Placed  True    Placed     the worker: east
 //	                     True    Divided    the shards: east=0-499;west=500-999
-//	                     False   NotPlaced  the Job isn't placed any more
+//	                     False   NoRoom     why the Job waits for a worker; see the Waits below
 //	jobferry.dev/State   True    Kept       a line for each other key: moved-from=west
 //
 // A value that has a line break, or begins with a quote, is quoted as Go quotes it.
@@ -15,6 +15,7 @@
 package hubstate
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +28,8 @@ import (
 
 // The conditions.
 const (
-	// Placed says where a Job is placed, or why it isn't. Its transition time is since when.
+	// Placed says where a Job is placed, or why it isn't. Its transition time is since when. It's
+	// missing of a Job that hasn't waited for a worker yet.
 	Placed batchv1.JobConditionType = "jobferry.dev/Placed"
 	// State has the other keys.
 	State batchv1.JobConditionType = "jobferry.dev/State"
@@ -35,16 +37,44 @@ const (
 
 // Reasons of the conditions.
 const (
-	reasonPlaced    = "Placed"
-	reasonDivided   = "Divided"
-	reasonNotPlaced = "NotPlaced"
-	reasonKept      = "Kept"
+	reasonPlaced  = "Placed"
+	reasonDivided = "Divided"
+	reasonKept    = "Kept"
 )
+
+// Wait is why a Job has no placement: the reason of the condition Placed. It has no numbers, and
+// names no worker, so that it seldom changes.
+type Wait string
+
+// The Waits.
+const (
+	NotPlaced         Wait = "NotPlaced"
+	NoRoom            Wait = "NoRoom"
+	NoWorker          Wait = "NoWorker"
+	InLine            Wait = "InLine"
+	WorkerCleansUp    Wait = "WorkerCleansUp"
+	Suspended         Wait = "Suspended"
+	InvalidAnnotation Wait = "InvalidAnnotation"
+)
+
+// waitTexts are the messages of the condition Placed.
+var waitTexts = map[Wait]string{
+	NotPlaced:         "The Job isn't placed any more",
+	NoRoom:            "No worker can take the Job now",
+	NoWorker:          "No worker is there that could take the Job",
+	InLine:            "Other Jobs go first",
+	WorkerCleansUp:    "A worker has to remove an earlier mirror of the Job",
+	Suspended:         "The Job is suspended",
+	InvalidAnnotation: "An annotation of the Job can't be read",
+}
+
+// String is the message of the condition.
+func (w Wait) String() string { return waitTexts[w] }
 
 // Key names a value that the manager keeps.
 type Key string
 
-// The keys. The first two are in the condition Placed; a Job has one of them at most.
+// The keys. The first three are in the condition Placed; a Job has one of them at most.
 const (
 	// Cluster is the placement: the name of the worker.
 	Cluster Key = "cluster"
@@ -52,6 +82,8 @@ const (
 	// "east=500-999;west=0-499", the indexes as in a Job's status. Of a Job without indexes a shard
 	// is a number of completions: "east=500;west=500".
 	Shards Key = "shards"
+	// Waits is the Wait of a Job that has no placement.
+	Waits Key = "waits"
 	// ShardsState is a JSON object with what else the hub keeps of the shards; see
 	// shards.Placement. A Job that is placed as shards has it, even if it has no shard.
 	ShardsState Key = "shards-state"
@@ -90,6 +122,11 @@ func get(conditions []batchv1.JobCondition, key Key, created metav1.Time) string
 		return placement(conditions, reasonPlaced, created)
 	case Shards:
 		return placement(conditions, reasonDivided, created)
+	case Waits:
+		if c := find(conditions, Placed, created); c != nil && c.Status == corev1.ConditionFalse {
+			return c.Reason
+		}
+		return ""
 	}
 	c := find(conditions, State, created)
 	if c == nil {
@@ -109,6 +146,15 @@ func placement(conditions []batchv1.JobCondition, reason string, created metav1.
 		return ""
 	}
 	return c.Message
+}
+
+// WaitShown returns when the condition that says why a Job waits was written; zero: there is none.
+func WaitShown(job *batchv1.Job) time.Time {
+	c := find(job.Status.Conditions, Placed, job.CreationTimestamp)
+	if c == nil || c.Status != corev1.ConditionFalse {
+		return time.Time{}
+	}
+	return c.LastProbeTime.Time
 }
 
 // Of returns our conditions of a Job, as if it were placed on one worker.
@@ -162,15 +208,16 @@ func (c Changes) Conditions(job *batchv1.Job, all []batchv1.JobCondition, at tim
 		}
 	}
 	placed := batchv1.JobCondition{Type: Placed, Status: corev1.ConditionTrue}
-	switch worker, shards := values(Cluster), values(Shards); {
+	switch worker, shards, wait := values(Cluster), values(Shards), Wait(values(Waits)); {
 	case worker != "":
 		placed.Reason, placed.Message = reasonPlaced, worker
 	case shards != "":
 		placed.Reason, placed.Message = reasonDivided, shards
-	case find(all, Placed, created) == nil:
+	case wait == "" && find(all, Placed, created) == nil:
 		placed.Type = "" // it never was
 	default:
-		placed.Status, placed.Reason = corev1.ConditionFalse, reasonNotPlaced
+		wait = cmp.Or(wait, NotPlaced)
+		placed.Status, placed.Reason, placed.Message = corev1.ConditionFalse, string(wait), wait.String()
 	}
 	state := batchv1.JobCondition{Type: State, Status: corev1.ConditionTrue, Reason: reasonKept, Message: stateText(values)}
 	return arranged(all, created, at, placed, state)
@@ -219,16 +266,19 @@ func isFinal(c batchv1.JobCondition) bool {
 	return c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed)
 }
 
-// timed gives a condition its transition time: it changes if the condition does, but for State,
-// which is always True.
+// timed gives a condition its transition time. It changes with the placement, but not with the
+// reason for which a Job waits, of which the probe time says since when it's that one.
 func timed(old *batchv1.JobCondition, next batchv1.JobCondition, at time.Time) batchv1.JobCondition {
-	switch {
-	case old != nil && old.Status == next.Status && old.Reason == next.Reason && old.Message == next.Message:
+	isWait := next.Status == corev1.ConditionFalse
+	if old != nil && old.Status == next.Status && old.Reason == next.Reason && old.Message == next.Message {
 		return *old
-	case old != nil && next.Type == State:
+	}
+	next.LastTransitionTime = metav1.NewTime(at)
+	if old != nil && old.Status == next.Status && (isWait || next.Type == State) {
 		next.LastTransitionTime = old.LastTransitionTime
-	default:
-		next.LastTransitionTime = metav1.NewTime(at)
+	}
+	if isWait {
+		next.LastProbeTime = metav1.NewTime(at)
 	}
 	return next
 }

@@ -153,3 +153,24 @@ func TestWhatIsOfAnotherJobCountsForNothing(t *testing.T) {
 		t.Errorf("placed anew: %+v", restored.Status.Conditions)
 	}
 }
+
+// Why a Job waits may change: it waits since the first reason, and the probe time is of the last.
+// Whatever else is written leaves it as it is.
+func TestWaits(t *testing.T) {
+	job := &batchv1.Job{}
+	job.Status.Conditions = Changes{Waits: string(NoRoom)}.Conditions(job, nil, noon)
+	job.Status.Conditions = Changes{Waits: string(InLine)}.Conditions(job, job.Status.Conditions, later)
+	job.Status.Conditions = Changes{Usage: "[]"}.Conditions(job, job.Status.Conditions, later.Add(time.Hour))
+	c := find(job.Status.Conditions, Placed, metav1.Time{})
+	if c.LastTransitionTime.Time != noon || WaitShown(job) != later || c.Message != InLine.String() || Get(job, Waits) != string(InLine) {
+		t.Errorf("%+v", c)
+	}
+	job.Status.Conditions = Changes{Cluster: "west"}.Conditions(job, job.Status.Conditions, later)
+	if Get(job, Waits) != "" || !WaitShown(job).IsZero() || find(job.Status.Conditions, Placed, metav1.Time{}).LastTransitionTime.Time != later {
+		t.Errorf("placed: %+v", job.Status.Conditions)
+	}
+	job.Status.Conditions = Changes{Cluster: ""}.Conditions(job, job.Status.Conditions, later)
+	if Get(job, Waits) != string(NotPlaced) {
+		t.Errorf("placed no more: %+v", job.Status.Conditions)
+	}
+}

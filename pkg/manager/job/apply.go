@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/manager/tracing/spans"
@@ -29,6 +31,8 @@ type result struct {
 	awaitsCapacity bool
 	// after is when the next step of the Job's preference opens; zero: never.
 	after time.Duration
+	// waits is why the Job has found no worker; empty: it has, or isn't judged yet.
+	waits hubstate.Wait
 	// reports were made by actions.
 	reports []dispatch.Report
 }
@@ -42,6 +46,7 @@ func (r *result) add(other result) {
 	r.changed = r.changed || other.changed
 	r.awaitsCapacity = r.awaitsCapacity || other.awaitsCapacity
 	r.after = wake.Soonest(r.after, other.after)
+	r.waits = cmp.Or(r.waits, other.waits)
 	r.reports = append(r.reports, other.reports...)
 }
 
@@ -252,7 +257,7 @@ func (r *Reconciler) refused(ctx context.Context, t *turn, refusal *refusalError
 }
 
 func (r *Reconciler) writeStatus(ctx context.Context, t *turn, a dispatch.WriteStatus) (result, error) {
-	err := r.patchStatus(ctx, t, a.Patch)
+	_, err := r.patchStatus(ctx, t, a.Patch)
 	if apierrors.IsInvalid(err) {
 		return r.statusRejected(ctx, t, err), nil
 	}

@@ -141,7 +141,7 @@ var newMirrors = map[string]corner{
 	}, "a: delete\nb: create suspended", "", "b"},
 	"the cluster selector is invalid": {func(w *world) {
 		w.submits(aJob("train", annotated(v1alpha1.AnnotationClusterSelector, "a in (")))
-	}, "event: InvalidAnnotation", "hub:", ""},
+	}, "event: InvalidAnnotation", "hub: patch", ""},
 	"the cluster selector changes": {func(w *world) {
 		w.worker("b").view.Labels = map[string]string{"zone": "b"}
 		runs(w)

@@ -25,7 +25,7 @@ func (r *Reconciler) divide(ctx context.Context, t *turn, a dispatch.Divide) (re
 	t.record.await(true) // before capacity and labels are read: a change from now on enqueues the Job
 	d, request, err := r.division(ctx, t, a)
 	if err != nil {
-		return r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventInvalid, Warning: true, Message: err.Error()}), nil
+		return r.unreadable(ctx, t, err), nil
 	}
 	if !r.startup.over() {
 		return result{awaitsCapacity: true}, nil
@@ -142,6 +142,7 @@ func (r *Reconciler) undivided(ctx context.Context, t *turn, a dispatch.Divide, 
 	if waits == 0 && len(a.Stop) == 0 {
 		return done
 	}
+	done.waits = waitOf(decision)
 	log.FromContext(ctx).V(1).Info("No worker has room for more of the Job", "waiting", waits, "workers", decision.Details())
 	why := ""
 	for _, leave := range a.Stop {

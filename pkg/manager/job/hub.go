@@ -34,15 +34,15 @@ func (r *Reconciler) patchPlacement(ctx context.Context, t *turn, changes hubsta
 }
 
 // patchStatus patches a hub Job's status, and remembers the answer.
-func (r *Reconciler) patchStatus(ctx context.Context, t *turn, patch []byte) error {
+func (r *Reconciler) patchStatus(ctx context.Context, t *turn, patch []byte) (*batchv1.Job, error) {
 	r.inFlight.Add(1)
 	defer r.inFlight.Add(-1)
 	answer, err := t.whole.patchStatus(ctx, t.Job.UID, client.RawPatch(types.MergePatchType, patch))
 	if err != nil {
-		return &hubError{err}
+		return nil, &hubError{err}
 	}
 	r.wroteHub(t, answer)
-	return nil
+	return answer, nil
 }
 
 func (r *Reconciler) wroteHub(t *turn, answer *batchv1.Job) {
@@ -78,7 +78,7 @@ func (r *Reconciler) statusRejected(ctx context.Context, t *turn, err error) res
 
 // removeFinalizer removes our finalizer from a hub Job.
 func (r *Reconciler) removeFinalizer(ctx context.Context, t *turn) (result, error) {
-	err := r.patchStatus(ctx, t, mirror.StatusPatch(t.Job, &t.Job.Status, mirror.Finalizers(t.Job, false)))
+	_, err := r.patchStatus(ctx, t, mirror.StatusPatch(t.Job, &t.Job.Status, mirror.Finalizers(t.Job, false)))
 	if err == nil && t.Job.DeletionTimestamp != nil {
 		r.accountant.count(t.Job, t.Account().Closed()) // nobody will write it
 	}

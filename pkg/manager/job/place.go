@@ -24,7 +24,7 @@ func (r *Reconciler) place(ctx context.Context, t *turn, a dispatch.Place) (resu
 	t.record.await(true) // before capacity and labels are read: a change from now on enqueues the Job
 	request, err := r.placementRequest(ctx, t, a)
 	if err != nil {
-		return r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventInvalid, Warning: true, Message: err.Error()}), nil
+		return r.unreadable(ctx, t, err), nil
 	}
 	if !r.startup.over() || !r.queues.Synced(t.Job) {
 		return result{awaitsCapacity: true}, nil
@@ -39,7 +39,7 @@ func (r *Reconciler) place(ctx context.Context, t *turn, a dispatch.Place) (resu
 	took, opens := r.clock.Since(began), request.Preference.Opens(request.Since, r.clock.Now())
 	switch {
 	case !answer.IsTurn:
-		return result{awaitsCapacity: true, after: opens}, nil
+		return result{awaitsCapacity: true, after: opens, waits: waitInLine(decision)}, nil
 	case decision.Cluster == "":
 		t.unscheduled(took, decision)
 		done := r.unplaced(ctx, t, a, decision)
@@ -106,7 +106,7 @@ func (r *Reconciler) unplaced(ctx context.Context, t *turn, a dispatch.Place, de
 		}
 		done = r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventPending, Warning: true, Message: message})
 	}
-	done.awaitsCapacity = true
+	done.awaitsCapacity, done.waits = true, waitOf(decision)
 	r.placementIs(t, kueue.PlacementResult{
 		ReservedAt: t.Admission.ReservedAt, Reason: decision.Named(), MayFitLater: decision.MayFitLater(),
 	})

@@ -49,6 +49,7 @@ type Reconciler struct {
 	tracer        *tracing.Tracer
 	accountant    *accountant
 	startup       *startup
+	waits         *pace         // of the writes that say why Jobs wait
 	jobsSeen      chan struct{} // closed when the store has all Jobs that the hub has
 	// explaining has a place for one explanation.
 	explaining chan struct{}
@@ -124,7 +125,11 @@ func (r *Reconciler) step(ctx context.Context, key types.NamespacedName) (next c
 		next, err = r.afterError(ctx, t, err)
 		return next, false, err
 	case !result.changed || !plan.Again && !result.void:
-		return r.finish(t, plan, result), false, nil
+		result.after, err = r.showWait(ctx, t, plan, result)
+		if next = r.finish(t, plan, result); err != nil {
+			next, err = r.afterError(ctx, t, err)
+		}
+		return next, false, err
 	default:
 		return ctrl.Result{}, true, nil
 	}

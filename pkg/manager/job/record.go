@@ -71,6 +71,8 @@ type memory struct {
 	obstacles []obstacleKind
 	// placement is the result that Kueue reads; nil: nothing yet.
 	placement *kueue.PlacementResult
+	// waitDue is when to show why the Job waits; zero: it's shown, or the Job doesn't wait.
+	waitDue time.Time
 	// returning is about a worker that the Job prefers to its own.
 	returning returning
 	// reported is what was reported about the Job.

@@ -58,6 +58,7 @@ func newReconciler(hub client.Client, live, cache client.Reader, recorder events
 		report:        &reporter{recorder: recorder, clock: clock},
 		sideBySide:    concurrently,
 		background:    func(f func()) { go f() },
+		waits:         newPace(clock, waitsPerSecond, waitsAhead),
 		explaining:    make(chan struct{}, 1),
 		jobsSeen:      make(chan struct{}),
 		hubNamespaces: &hubNamespaces{cache: cache, gate: namespaces.Gate{Own: options.Namespace, All: options.DispatchAllNamespaces}},

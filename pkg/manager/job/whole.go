@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"sync"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,7 +29,7 @@ type wholeJobs struct {
 	live   client.Reader
 	// weight is what a Job takes at most while it's read whole, as far as is known before.
 	weight func(types.UID) int64
-	looks  pace
+	looks  *pace
 }
 
 func newWholeJobs(hub client.Client, live client.Reader, clock clock.WithDelayedExecution, weight func(types.UID) int64) *wholeJobs {
@@ -38,7 +37,7 @@ func newWholeJobs(hub client.Client, live client.Reader, clock clock.WithDelayed
 		weight = func(types.UID) int64 { return packed.SmallWeight }
 	}
 	return &wholeJobs{
-		places: newPlaces(clock), client: hub, live: live, weight: weight, looks: pace{clock: clock, until: map[string]time.Time{}},
+		places: newPlaces(clock), client: hub, live: live, weight: weight, looks: newPace(clock, lookBytes, lookAhead),
 	}
 }
 
@@ -64,7 +63,7 @@ func (a *allowance) Reserve(bytes int64) (release func(used int64), err error) {
 	}
 	return func(used int64) {
 		a.giveBack(bytes)
-		a.looks.spend(namespace, used)
+		a.looks.reserve(namespace, used)
 	}, nil
 }
 
@@ -79,7 +78,7 @@ func (a *allowance) refresh(ctx context.Context, s *dispatch.Snapshot, seen *see
 	switch {
 	case !needed && !isEdited:
 		return nil, nil
-	case !a.looks.allows(a.key.Namespace, a.weight(s.Job.UID)):
+	case !a.looks.mayLook(a.key.Namespace, a.weight(s.Job.UID)):
 		err = errNoPlace
 	case isKnown:
 		job, err = a.read(ctx, s.Job.UID)
@@ -105,7 +104,7 @@ func (a *allowance) complete(ctx context.Context, s *dispatch.Snapshot) error {
 	if s.Job == nil || !packed.IsStub(s.Job) {
 		return nil
 	}
-	if !a.looks.allows(a.key.Namespace, a.weight(s.Job.UID)) {
+	if !a.looks.mayLook(a.key.Namespace, a.weight(s.Job.UID)) {
 		return errNoPlace
 	}
 	job, err := a.read(ctx, s.Job.UID)

@@ -155,6 +155,15 @@ func (w *entry) unjudged(candidates []placement.Cluster, need waiting.Need) *ent
 	return &waits
 }
 
+// Wrote is called when a status was written that changes nothing of what a Job asks for.
+func (l *Line) Wrote(before, after *batchv1.Job) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if w := l.waiters[keyOf(before)]; w != nil && w.version == before.ResourceVersion {
+		w.version = after.ResourceVersion
+	}
+}
+
 // Withdraw takes a Job out of the line that waits no more, or goes.
 func (l *Line) Withdraw(key types.NamespacedName) {
 	l.mu.Lock()
