@@ -256,20 +256,7 @@ func TestAPolicyRemovesMarks(t *testing.T) {
 	f.Submit("runs", ferrytest.WithSelector("name=w1"), rigtest.RunForever(), briefly)
 	f.HubJobUntil("runs", rigtest.Running(1))
 	w1 := f.Cluster("w1")
-	f.Kubectl(w1, noMarks, "apply", "-f", "-")
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // the test's own has ended
-		defer cancel()
-		if _, err := w1.Kubectl(ctx, noMarks, "delete", "-f", "-"); err != nil {
-			t.Error(err)
-		}
-		if err := followsNoMarks(ctx, w1, false); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := followsNoMarks(f.Context(), w1, true); err != nil {
-		t.Fatal(err)
-	}
+	hasPolicy(t, f, w1, noMarks, func(j *batchv1.Job) bool { return j.Labels[v1alpha1.LabelOrigin] == "" })
 
 	onlyIn := func(name string) {
 		t.Helper()
@@ -287,13 +274,81 @@ func TestAPolicyRemovesMarks(t *testing.T) {
 	}
 }
 
-// followsNoMarks waits until a worker's API server follows the policy noMarks, or no more: the next
-// test has the same worker.
-func followsNoMarks(ctx context.Context, w1 *rig.Cluster, is bool) error {
+// aTTL is a worker's policy that has Jobs removed when they have ended.
+const aTTL = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: a-ttl}
+spec:
+  failurePolicy: Fail
+  reinvocationPolicy: Never
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [batch], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [jobs]}
+  matchConditions:
+  - {name: marked, expression: "has(object.metadata.labels) && 'jobferry.dev/origin' in object.metadata.labels"}
+  mutations:
+  - patchType: ApplyConfiguration
+    applyConfiguration: {expression: "Object{spec: Object.spec{ttlSecondsAfterFinished: 0}}"}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicyBinding
+metadata: {name: a-ttl}
+spec: {policyName: a-ttl}
+`
+
+// A worker's policy has Jobs removed as soon as they have ended, and no manager is there then: the
+// mirror waits for the next one, and the Job runs once.
+func TestAPolicySetsATTL(t *testing.T) {
+	f := ferrytest.For(t)
+	m := f.RunManager()
+	f.Register("w1")
+	f.LeaveWorker("w1")
+	hasPolicy(t, f, f.Cluster("w1"), aTTL, func(j *batchv1.Job) bool { return j.Spec.TTLSecondsAfterFinished != nil })
+	f.Submit("job", rigtest.RunForever())
+	f.HubJobUntil("job", rigtest.Running(1))
+	f.EventUntil("job", "Drift", "ttlSecondsAfterFinished")
+	first := f.MirrorUntil("w1", "job", mirror.AwaitsEnd)
+	m.Stop()
+	for _, pod := range f.Pods(f.Cluster("w1")) {
+		f.EndPod("w1", pod.Name)
+	}
+	last := f.MirrorUntil("w1", "job", func(j *batchv1.Job) bool { return j.DeletionTimestamp != nil })
+	if last.UID != first.UID || !rigtest.Complete(last) {
+		t.Errorf("%s after %s, %+v", last.UID, first.UID, last.Status)
+	}
+	f.RunManager()
+	if done := f.HubJobUntil("job", rigtest.Complete); done.Status.Succeeded != 1 {
+		t.Errorf("the hub's status is %+v", done.Status)
+	}
+	f.MirrorGone("w1", "job")
+}
+
+// hasPolicy has a worker's API server follow a policy until the test's end: the next one has the
+// same worker. A Job that follows it shows that.
+func hasPolicy(t *testing.T, f *ferrytest.Ferry, w1 *rig.Cluster, policy string, follows func(*batchv1.Job) bool) {
+	t.Helper()
+	f.Kubectl(w1, policy, "apply", "-f", "-")
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // the test's own has ended
+		defer cancel()
+		if _, err := w1.Kubectl(ctx, policy, "delete", "-f", "-"); err != nil {
+			t.Error(err)
+		}
+		if err := untilFollowed(ctx, w1, follows, false); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := untilFollowed(f.Context(), w1, follows, true); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func untilFollowed(ctx context.Context, w1 *rig.Cluster, follows func(*batchv1.Job) bool, is bool) error {
 	probe := rigtest.Job(metav1.NamespaceDefault, "probe", func(j *batchv1.Job) { j.Labels = map[string]string{v1alpha1.LabelOrigin: "probe"} })
 	return wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		answer, err := w1.Client().BatchV1().Jobs(probe.Namespace).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		return err == nil && (answer.Labels[v1alpha1.LabelOrigin] == "") == is, nil
+		return err == nil && follows(answer) == is, nil
 	})
 }
 

@@ -37,12 +37,12 @@ func newPatch(mirror, want *batchv1.Job, notes []Note) Patch {
 	slices.Sort(p.Fields)
 	// The patch replaces whole lists, so the template must be the one that Drift compared. A patch of
 	// the indexes that arrives late must not give back what was asked back meanwhile.
-	p.exact = slices.Contains(p.Fields, "spec.template") || p.divides()
+	p.exact = slices.Contains(p.Fields, "spec.template") || slices.Contains(p.Fields, "metadata.finalizers") || p.divides()
 	return p
 }
 
 // Bytes returns a JSON merge patch (RFC 7386) with the mirror's UID as precondition, and its
-// resourceVersion if the Pod template or the indexes change.
+// resourceVersion if the Pod template, the finalizers or the indexes change.
 func (p Patch) Bytes() []byte {
 	return patchBytes(p.mirror, p.diff, p.exact)
 }
@@ -164,13 +164,30 @@ func StatusPatch(job *batchv1.Job, next *batchv1.JobStatus, finalizers []string)
 
 // Finalizers returns those of a hub Job, with ours or without it.
 func Finalizers(hub *batchv1.Job, ours bool) []string {
-	isOurs := func(f string) bool { return f == v1alpha1.FinalizerMirror }
-	switch has := slices.ContainsFunc(hub.Finalizers, isOurs); {
-	case has && !ours:
-		return slices.DeleteFunc(slices.Clone(hub.Finalizers), isOurs)
-	case !has && ours:
-		return append(slices.Clone(hub.Finalizers), v1alpha1.FinalizerMirror)
+	return finalizers(hub, v1alpha1.FinalizerMirror, ours)
+}
+
+func finalizers(job *batchv1.Job, name string, wanted bool) []string {
+	isIt := func(f string) bool { return f == name }
+	switch has := slices.ContainsFunc(job.Finalizers, isIt); {
+	case has && !wanted:
+		return slices.DeleteFunc(slices.Clone(job.Finalizers), isIt)
+	case !has && wanted:
+		return append(slices.Clone(job.Finalizers), name)
 	default:
-		return hub.Finalizers
+		return job.Finalizers
 	}
+}
+
+// AwaitsEnd reports whether a mirror is kept until the hub knows how it has ended.
+func AwaitsEnd(mirror *batchv1.Job) bool {
+	return slices.Contains(mirror.Finalizers, v1alpha1.FinalizerEnd)
+}
+
+// LetGoPatch is the merge patch after which a mirror isn't kept any more until the hub knows its
+// end. It fails unless the mirror is as it was seen.
+func LetGoPatch(mirror *batchv1.Job) []byte {
+	return patchBytes(mirror, map[string]any{"metadata": map[string]any{
+		"finalizers": finalizers(mirror, v1alpha1.FinalizerEnd, false),
+	}}, true)
 }

@@ -15,6 +15,8 @@ import (
 // Nothing waits for it. Each is input from its worker, which may have made it up, or may keep it.
 func (p *Plan) cleanUp(s *Snapshot) {
 	for _, w := range s.workers() {
+		p.letGo(s, w, w.Orphan)
+		p.letGo(s, w, w.Mirror)
 		if w.Orphan != nil {
 			p.addCleanup(s, w, s.orphaned(w))
 		}
@@ -26,6 +28,21 @@ func (p *Plan) cleanUp(s *Snapshot) {
 			p.addCleanup(s, w, stale(w, mirror.Moved(s.Job)))
 		}
 	}
+}
+
+// letGo releases a mirror that was kept until the hub knows its end: when it does, or when the
+// mirror is deleted otherwise.
+func (p *Plan) letGo(s *Snapshot, w *Worker, m *batchv1.Job) {
+	switch {
+	case m == nil || !w.Synced || !mirror.AwaitsEnd(m):
+	case s.Job != nil && m == w.Mirror && mirror.Finished(s.Job), m.DeletionTimestamp != nil && !s.showsEndOf(w, m):
+		p.attempt(s, w, LetGo{At{w.Name, m}})
+	}
+}
+
+// showsEndOf reports whether the hub Job is to show the end of a mirror, and doesn't yet.
+func (s *Snapshot) showsEndOf(w *Worker, m *batchv1.Job) bool {
+	return s.Job != nil && s.Job.DeletionTimestamp == nil && m == w.Mirror && s.needs(w) && s.IsEndedBy(m)
 }
 
 // orphaned deletes the mirror of another hub Job of this name, which must be gone. If its watch has
@@ -42,13 +59,17 @@ func (s *Snapshot) orphaned(w *Worker) DeleteMirror {
 	return d
 }
 
-// addCleanup adds an action, unless a deletion is under way or failed a moment ago. An unreachable
-// worker is left alone until it is connected again.
+// addCleanup adds an action, unless a deletion is under way. An unreachable worker is left alone
+// until it is connected again.
 func (p *Plan) addCleanup(s *Snapshot, w *Worker, action MirrorAction) {
 	p.awaitRelease(s, w)
-	if !w.Synced || action.at().Mirror.DeletionTimestamp != nil {
-		return
+	if w.Synced && action.at().Mirror.DeletionTimestamp == nil {
+		p.attempt(s, w, action)
 	}
+}
+
+// attempt adds an action, unless one failed a moment ago.
+func (p *Plan) attempt(s *Snapshot, w *Worker, action MirrorAction) {
 	if wait := w.Cleanups.backoff(freeCleanups, s.Now); wait > 0 {
 		p.After = wake.Soonest(p.After, wait)
 		return

@@ -81,7 +81,7 @@ func suspendAndKeep(s *Snapshot, w *Worker) Plan {
 // stop is a step of the handover from a connected worker.
 func stop(s *Snapshot, w *Worker) Plan {
 	switch {
-	case w.Mirror.DeletionTimestamp != nil:
+	case w.Mirror.DeletionTimestamp != nil && !s.IsEndedBy(w.Mirror):
 		return Plan{}
 	case w.Removal == v1alpha1.RemovalOrphan:
 		return Plan{Actions: []Action{DisownMirror{At{w.Name, w.Mirror}}}, Again: true}

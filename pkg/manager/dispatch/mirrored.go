@@ -18,17 +18,20 @@ func planMissing(s *Snapshot, w *Worker) Plan {
 		return Plan{After: wait, Reports: []Report{warn(v1alpha1.EventMirrorRecreated,
 			"Worker "+w.Name+": somebody there keeps deleting the Job")}}
 	}
+	policy, problem := onClusterLost(s)
+	if s.vanished() && policy == v1alpha1.OnClusterLostWait {
+		return Plan{Reports: append(problem, warn(v1alpha1.EventMirrorRecreated, gone(w)+
+			": it isn't run again, as its annotation "+v1alpha1.AnnotationOnClusterLost+" says; change that, or create the Job anew, to have it run"))}
+	}
 	target := s.target(w)
 	target.FreshStart, target.DeadlineSpent = mirror.StartsFresh(s.Job), mirror.DeadlineSpent(s.Job, s.Now)
 	target.Suspended = mirror.NeedsSeed(s.Job) || len(w.Carry.Kinds) > 0
-	_, problem := onClusterLost(s)
 	_, invalid := podStartTimeout(s.Job)
 	problem = append(problem, invalid...)
 	m := mirror.Project(s.Job, target)
 	plan := Plan{Reports: append(problem, note(v1alpha1.EventMirrored, "Created in worker "+w.Name)), Again: true}
 	if s.vanished() {
-		plan.Reports = append(plan.Reports, warn(v1alpha1.EventMirrorRecreated,
-			"The Job is gone from worker "+w.Name+", and the hub hasn't seen how it ended there: what its Pods did may be done again"))
+		plan.Reports = append(plan.Reports, warn(v1alpha1.EventMirrorRecreated, gone(w)+": what its Pods did may be done again"))
 	}
 	if former := s.former(); former != nil {
 		plan.Actions = append(plan.Actions, ConfirmLeft{former.Name})
@@ -36,6 +39,10 @@ func planMissing(s *Snapshot, w *Worker) Plan {
 	}
 	plan.Actions = append(plan.Actions, CreateMirror{At{w.Name, m}})
 	return plan
+}
+
+func gone(w *Worker) string {
+	return "The Job is gone from worker " + w.Name + ", and the hub hasn't seen how it ended there"
 }
 
 // vanished reports whether Pods of the Job ran in the worker when the hub last heard of its mirror,

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
 )
@@ -126,12 +127,17 @@ func TestMirroredInStep(t *testing.T) {
 // trace isn't, and what a moved Job shows may be of the worker before.
 func TestAMirrorVanishes(t *testing.T) {
 	moved := func(j *batchv1.Job) { hubstate.Set(j, hubstate.Changes{hubstate.MovedWith: "{}"}) }
+	waits := func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationOnClusterLost] = v1alpha1.OnClusterLostWait }
 	told := "MirrorRecreated: The Job is gone from worker a, and the hub hasn't seen how it ended there: what its Pods did may be done again"
 	for name, row := range map[string]lookRow{
-		"its Pods ran":        {hub: hubJob(placedOn("a"), running(1)), then: []string{"create suspended in a"}, reports: "Mirrored: Created in worker a\n" + told},
-		"none ran":            {hub: hubJob(placedOn("a"), running(0)), then: []string{"create in a"}, reports: "Mirrored: Created in worker a"},
-		"it's just placed":    {hub: hubJob(placedOn("a")), then: []string{"create in a"}, reports: "Mirrored: Created in worker a"},
-		"it moved from there": {hub: hubJob(placedOn("a"), running(1), moved), then: []string{"create suspended in a"}, reports: "Mirrored: Created in worker a"},
+		"its Pods ran": {hub: hubJob(placedOn("a"), running(1)), then: []string{"create suspended in a"}, reports: "Mirrored: Created in worker a\n" + told},
+		"its Pods ran, and it's to run once": {hub: hubJob(placedOn("a"), running(1), waits), reports: strings.Replace(told,
+			"what its Pods did may be done again",
+			"it isn't run again, as its annotation jobferry.dev/on-cluster-lost says; change that, or create the Job anew, to have it run", 1)},
+		"none ran, and it's to run once": {hub: hubJob(placedOn("a"), waits), then: []string{"create in a"}, reports: "Mirrored: Created in worker a"},
+		"none ran":                       {hub: hubJob(placedOn("a"), running(0)), then: []string{"create in a"}, reports: "Mirrored: Created in worker a"},
+		"it's just placed":               {hub: hubJob(placedOn("a")), then: []string{"create in a"}, reports: "Mirrored: Created in worker a"},
+		"it moved from there":            {hub: hubJob(placedOn("a"), running(1), moved), then: []string{"create suspended in a"}, reports: "Mirrored: Created in worker a"},
 	} {
 		t.Run(name, row.check)
 	}

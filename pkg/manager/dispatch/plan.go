@@ -239,7 +239,10 @@ type ReadErrors struct {
 	Pod types.UID // empty: there are none
 }
 
-// DisownMirror removes the hub's label and annotations from a mirror.
+// LetGo removes the finalizer from a mirror that was kept until the hub knows its end.
+type LetGo struct{ At }
+
+// DisownMirror removes the hub's label and annotations from a mirror, and its finalizer.
 type DisownMirror struct{ At }
 
 // Report is what is reported about a Job on the hub: once, for as long as its text stays the same.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
@@ -176,6 +177,9 @@ func (r *Reconciler) doIn(ctx context.Context, t *turn, w worker, action dispatc
 		return r.readErrors(ctx, t, w, a)
 	case dispatch.DisownMirror:
 		return r.disownMirror(ctx, t, w, a)
+	case dispatch.LetGo:
+		_, err := r.letGo(ctx, t, w, a.Mirror)
+		return changed, client.IgnoreNotFound(err)
 	default:
 		panic(fmt.Sprintf("no such action: %T", action))
 	}

@@ -304,6 +304,13 @@ func TestAnEndIsSeenInADeletion(t *testing.T) {
 	}
 }
 
+// lies has a Job be complete, and failed.
+func lies(j *batchv1.Job) {
+	for _, kind := range []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed} {
+		j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: kind, Status: corev1.ConditionTrue})
+	}
+}
+
 // Of a mirror that somebody deleted before its end, and of one whose last state the hub doesn't
 // take, nothing counts: the Job runs on.
 func TestALastStateThatIsNoEnd(t *testing.T) {
@@ -318,11 +325,7 @@ func TestALastStateThatIsNoEnd(t *testing.T) {
 				})
 			}
 		},
-		"it lies": func(j *batchv1.Job) {
-			for _, kind := range []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed} {
-				j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: kind, Status: corev1.ConditionTrue})
-			}
-		},
+		"it lies": lies,
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

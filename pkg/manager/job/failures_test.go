@@ -220,13 +220,13 @@ func TestNoActionIsLeftOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := 0
+	found, onlyCleansUp := 0, "LetGo" // it fails in TestNothingKeepsAMirrorForGood
 	ast.Inspect(file, func(n ast.Node) bool {
 		clause, ok := n.(*ast.CaseClause)
 		if !ok || len(clause.List) != 1 {
 			return true
 		}
-		if name, ok := clause.List[0].(*ast.SelectorExpr); ok {
+		if name, ok := clause.List[0].(*ast.SelectorExpr); ok && name.Sel.Name != onlyCleansUp {
 			found++
 			if !slices.ContainsFunc(failingActions, func(f failing) bool { return fmt.Sprintf("%T", f.action) == "dispatch."+name.Sel.Name }) {
 				t.Errorf("%s never fails", name.Sel.Name)

@@ -173,16 +173,36 @@ func marksPatch(m *batchv1.Job, labels, annotations map[string]any) []byte {
 
 // disownMirror removes the marks of a mirror from a Job in a worker.
 func (r *Reconciler) disownMirror(ctx context.Context, t *turn, w worker, a dispatch.DisownMirror) (result, error) {
-	patch := marksPatch(a.Mirror,
+	left, err := a.Mirror, error(nil)
+	if mirror.AwaitsEnd(left) {
+		left, err = r.letGo(ctx, t, w, left)
+	}
+	if err != nil {
+		return result{changed: apierrors.IsNotFound(err)}, client.IgnoreNotFound(err)
+	}
+	patch := marksPatch(left,
 		map[string]any{v1alpha1.LabelOrigin: nil},
 		map[string]any{v1alpha1.AnnotationHubUID: nil, v1alpha1.AnnotationProjected: nil})
-	if _, err := sendPatch(ctx, w, a.Mirror, patch); err != nil {
+	if _, err := sendPatch(ctx, w, left, patch); err != nil {
 		return result{changed: apierrors.IsNotFound(err)}, client.IgnoreNotFound(err)
 	}
 	done := r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventMirrorOrphaned,
 		Message: "Left in worker " + w.Name() + ", which is being removed: it continues there by itself"})
 	done.changed = true
 	return done, nil
+}
+
+// letGo removes the finalizer from a mirror that was kept until the hub knows its end.
+func (r *Reconciler) letGo(ctx context.Context, t *turn, w worker, m *batchv1.Job) (*batchv1.Job, error) {
+	answer, err := sendPatch(ctx, w, m, mirror.LetGoPatch(m))
+	if err == nil && (answer.DeletionTimestamp == nil || len(answer.Finalizers) > 0) {
+		return answer, r.wroteMirror(t.record, w, answer)
+	}
+	if client.IgnoreNotFound(err) == nil {
+		now := r.clock.Now()
+		t.record.updateMirror(w.Name(), func(memory *mirrorMemory) { memory.write = ownWrite{deleted: m.UID, isGone: true, at: now} })
+	}
+	return answer, err
 }
 
 // Limits of what is remembered of a worker's answers until its cache shows them, in bytes as they

@@ -21,7 +21,9 @@ const ownWriteExpires = time.Minute
 type ownWrite struct {
 	job     *batchv1.Job // as the API server answered; nil: a deletion, or nothing
 	deleted types.UID
-	at      time.Time
+	// isGone: nothing keeps what was deleted.
+	isGone bool
+	at     time.Time
 	// large is what a large answer takes in memory.
 	large int64
 }
@@ -50,6 +52,8 @@ func (w ownWrite) latest(cached *batchv1.Job, now time.Time) *batchv1.Job {
 		return cached
 	case w.job != nil && (cached == nil || ownwrite.Newer(w.job, cached)):
 		return w.job
+	case w.isGone && cached != nil && cached.UID == w.deleted:
+		return nil
 	case w.job == nil && cached != nil && cached.UID == w.deleted && cached.DeletionTimestamp == nil:
 		leaving := cached.DeepCopy()
 		leaving.DeletionTimestamp = &metav1.Time{Time: w.at}

@@ -49,6 +49,8 @@ type apiServer struct {
 	unknown, switchedOff []string
 	// strips: a policy removes the mark of the origin from all Jobs that are written.
 	strips bool
+	// ttl is what a policy sets in all Jobs that are written; nil: nothing.
+	ttl *int32
 }
 
 func newAPIServer(name string, clock clock.PassiveClock) *apiServer {
@@ -80,6 +82,9 @@ func (s *apiServer) create(job *batchv1.Job) error {
 func (s *apiServer) store(job *batchv1.Job) {
 	if s.strips {
 		delete(job.Labels, v1alpha1.LabelOrigin)
+	}
+	if s.ttl != nil {
+		job.Spec.TTLSecondsAfterFinished = s.ttl
 	}
 	s.version++
 	job.ResourceVersion = fmt.Sprint(s.version)
