@@ -2,17 +2,21 @@ package handsoff_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig"
+	"github.com/jobferry/jobferry/e2e/rig/binaries"
+	"github.com/jobferry/jobferry/e2e/rig/clock"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager"
@@ -355,4 +359,50 @@ func untilFollowed(ctx context.Context, w1 *rig.Cluster, follows func(*batchv1.J
 // preferring has a Job go to one worker if it can.
 func preferring(worker string) rigtest.Option {
 	return func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationClusterPreference] = "name=" + worker + "; *" }
+}
+
+// A worker's clocks are off. A Job's times on the hub are as if they weren't: its TTL counts from its
+// end, and it has run as long as it did.
+func TestClocksOfAWorker(t *testing.T) {
+	if !clock.Supported {
+		t.Skip("clocks can't be set here")
+	}
+	f := ferrytest.For(t)
+	f.RunManager()
+	w1 := f.Cluster("w1")
+	set := func(offset time.Duration) {
+		t.Helper()
+		for _, name := range []string{binaries.APIServer, binaries.ControllerManager, binaries.Kwok} {
+			c := w1.Component(name)
+			if err := c.SetClock(offset); err != nil {
+				t.Fatal(err)
+			}
+			if name != binaries.APIServer { // what was due by another clock isn't waited for
+				if err := c.Restart(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	t.Cleanup(func() { set(0) })
+	f.Register("w1")
+	f.LeaveWorker("w1")
+	for name, offset := range map[string]time.Duration{"behind": -5 * time.Minute, "ahead": 90 * time.Minute} {
+		set(offset)
+		f.WorkerUntil("w1", func(w *v1alpha1.WorkerCluster) bool {
+			c := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionClockAgrees)
+			return c != nil && strings.Contains(c.Message, strings.TrimPrefix(offset.Round(time.Minute).String(), "-"))
+		})
+		const ran = 4 * time.Second
+		f.Submit(name, rigtest.RunFor(ran))
+		done := f.HubJobUntil(name, rigtest.Complete)
+		now, start, end := time.Now(), done.Status.StartTime, done.Status.CompletionTime
+		if start.Before(&done.CreationTimestamp) || end.Sub(start.Time) < ran-2*time.Second || end.After(now) || now.Sub(end.Time) > ran {
+			t.Errorf("%s: created %s, started %s, completed %s, now %s", name, done.CreationTimestamp, start, end, now)
+		}
+	}
+	set(0)
+	f.WorkerUntil("w1", func(w *v1alpha1.WorkerCluster) bool {
+		return meta.IsStatusConditionTrue(w.Status.Conditions, v1alpha1.ConditionClockAgrees)
+	})
 }

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -75,6 +76,29 @@ func (r *reflection) transition(t batchv1.JobConditionType) time.Time {
 		return r.clamp(c.LastTransitionTime)
 	}
 	return r.now
+}
+
+// InHubTime returns a mirror with its times by the hub's clock, which is so far ahead of the
+// worker's.
+func InHubTime(mirror *batchv1.Job, ahead time.Duration) *batchv1.Job {
+	if mirror == nil || ahead == 0 {
+		return mirror
+	}
+	at := func(t *metav1.Time) *metav1.Time {
+		if t.IsZero() {
+			return t
+		}
+		return ptr.To(metav1.NewTime(t.Add(ahead)))
+	}
+	is := *mirror
+	is.DeletionTimestamp = at(is.DeletionTimestamp)
+	is.Status.StartTime, is.Status.CompletionTime = at(is.Status.StartTime), at(is.Status.CompletionTime)
+	is.Status.Conditions = slices.Clone(is.Status.Conditions)
+	for i := range is.Status.Conditions {
+		c := &is.Status.Conditions[i]
+		c.LastTransitionTime = *at(&c.LastTransitionTime)
+	}
+	return &is
 }
 
 // clamp keeps a worker's time between the Job's creation and now, whatever the worker's clock says;

@@ -15,6 +15,9 @@ const (
 	// ConditionExclusive: no other manager of this origin writes to the worker. False: there may be
 	// one, or another one does and this one doesn't.
 	ConditionExclusive = "Exclusive"
+	// ConditionClockAgrees is False while the worker's clock is ahead of the hub's, or behind it, by
+	// more than 5 s. A worker of which that was never so has no such condition.
+	ConditionClockAgrees = "ClockAgrees"
 	// ConditionTokenRenewed is False while the manager can't renew the worker's token, which expires.
 	// A worker whose token the manager doesn't renew has no such condition.
 	ConditionTokenRenewed = "TokenRenewed"
@@ -102,6 +105,12 @@ const (
 	ReasonLeaseRefused = "LeaseRefused"
 	// ReasonUnanswered: Fenced=Unknown: no embedded Job controller has answered to the Lease.
 	ReasonUnanswered = "Unanswered"
+	// ReasonClockAgrees: ClockAgrees=True.
+	ReasonClockAgrees = "ClockAgrees"
+	// ReasonClockAhead: ClockAgrees=False: the worker's clock is ahead.
+	ReasonClockAhead = "ClockAhead"
+	// ReasonClockBehind: ClockAgrees=False: the worker's clock is behind.
+	ReasonClockBehind = "ClockBehind"
 	// ReasonRemoving: the registration Secret is being deleted.
 	ReasonRemoving = "Removing"
 )

@@ -261,8 +261,8 @@ const (
 
 // WorkerClusterStatus is what the manager knows of a worker.
 type WorkerClusterStatus struct {
-	// conditions are Ready, Schedulable, Lost, Exclusive, Fenced and, of a worker whose token the
-	// manager renews, TokenRenewed.
+	// conditions are Ready, Schedulable, Lost, Exclusive, Fenced; of a worker whose clock was off,
+	// ClockAgrees; and of a worker whose token the manager renews, TokenRenewed.
 	//
 	// +optional
 	// +listType=map

@@ -147,6 +147,28 @@ type View struct {
 	Capacity CapacityState
 	// Full: the worker has as many mirrors as Spec.MaxMirrors allows.
 	Full bool
+	// ClockAhead is how far the hub's clock is ahead of the worker's, in whole seconds; zero: they
+	// agree, as far as is known.
+	ClockAhead time.Duration
+}
+
+// Clocks that differ by less than minClockAhead agree. A difference that changes by less than
+// clockStep stays what it was.
+const (
+	minClockAhead = 5 * time.Second
+	clockStep     = 2 * time.Second
+)
+
+// clockAhead is View.ClockAhead after a measurement.
+func clockAhead(before, measured time.Duration) time.Duration {
+	switch {
+	case measured.Abs() < minClockAhead:
+		return 0
+	case (measured - before).Abs() < clockStep:
+		return before
+	default:
+		return measured.Round(time.Second)
+	}
 }
 
 // Schedulable reports whether new Jobs may be placed on the worker, with a reason of the

@@ -28,6 +28,7 @@ func nextStatus(s gathered) v1alpha1.WorkerClusterStatus {
 	setCondition(&next, s, schedulableCondition(s))
 	setCondition(&next, s, lostCondition(s))
 	setCondition(&next, s, exclusiveCondition(s))
+	setCondition(&next, s, clockCondition(s))
 	for i := range w.reports {
 		setCondition(&next, s, &w.reports[i])
 	}
@@ -79,6 +80,24 @@ func readyCondition(s gathered) *metav1.Condition {
 	}
 	if w.State == Refused && s.secret != nil && w.Reason != v1alpha1.ReasonSecretMissing {
 		c.Message = fmt.Sprintf("Secret %s/%s: %s", s.secret.Namespace, s.secret.Name, w.Message)
+	}
+	return c
+}
+
+// clockCondition says whether the worker's clock agrees with the hub's; nil: it always has.
+func clockCondition(s gathered) *metav1.Condition {
+	c := &metav1.Condition{Type: v1alpha1.ConditionClockAgrees, Status: metav1.ConditionFalse, LastTransitionTime: metav1.NewTime(s.now)}
+	ahead := s.worker.ClockAhead
+	how := " the hub's: times of its Jobs are corrected by that; set the clocks there, such as by NTP"
+	switch {
+	case ahead > 0:
+		c.Reason, c.Message = v1alpha1.ReasonClockBehind, "the clock of its API server is "+ahead.String()+" behind"+how
+	case ahead < 0:
+		c.Reason, c.Message = v1alpha1.ReasonClockAhead, "the clock of its API server is "+(-ahead).String()+" ahead of"+how
+	case s.worker.State != Ready || meta.FindStatusCondition(s.cluster.Status.Conditions, c.Type) == nil:
+		return nil
+	default:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonClockAgrees, "the clock of its API server agrees with the hub's"
 	}
 	return c
 }

@@ -4,8 +4,10 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -73,5 +75,34 @@ func TestStockoutsAreInTheStatus(t *testing.T) {
 	s.cluster.Status.Stockouts = []v1alpha1.Stockout{{Shape: "b"}}
 	if got := nextStatus(s).Stockouts; len(got) != 1 || got[0].Shape != "a" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A worker's clock that is off is told, and that it isn't any more. Small changes of the difference
+// are no news.
+func TestTheClockOfAWorker(t *testing.T) {
+	s := gathered{cluster: &v1alpha1.WorkerCluster{}, worker: &workerState{}}
+	s.worker.State = Ready
+	for _, row := range []struct {
+		measured time.Duration
+		ahead    time.Duration
+		reason   string
+	}{
+		{4 * time.Second, 0, ""},
+		{300400 * time.Millisecond, 300 * time.Second, v1alpha1.ReasonClockBehind},
+		{301900 * time.Millisecond, 300 * time.Second, v1alpha1.ReasonClockBehind},
+		{303 * time.Second, 303 * time.Second, v1alpha1.ReasonClockBehind},
+		{-90 * time.Minute, -90 * time.Minute, v1alpha1.ReasonClockAhead},
+		{time.Second, 0, v1alpha1.ReasonClockAgrees},
+	} {
+		s.worker.ClockAhead = clockAhead(s.worker.ClockAhead, row.measured)
+		s.cluster.Status = nextStatus(s)
+		reason := ""
+		if c := meta.FindStatusCondition(s.cluster.Status.Conditions, v1alpha1.ConditionClockAgrees); c != nil {
+			reason = c.Reason
+		}
+		if s.worker.ClockAhead != row.ahead || reason != row.reason {
+			t.Errorf("%s: %s and %q, want %s and %q", row.measured, s.worker.ClockAhead, reason, row.ahead, row.reason)
+		}
 	}
 }

@@ -209,7 +209,7 @@ func (w *Worker) observe(o link.Observation, capacity feed.CapacityState, standi
 	w.mu.Lock()
 	before := w.current
 	w.current.Health, w.current.Capacity, w.current.Full = before.after(o), capacity, full
-	w.current.Writer = standing
+	w.current.Writer, w.current.ClockAhead = standing, clockAhead(before.ClockAhead, w.link.ClockAhead())
 	after := w.current
 	w.publish()
 	w.mu.Unlock()
@@ -219,7 +219,7 @@ func (w *Worker) observe(o link.Observation, capacity feed.CapacityState, standi
 	if before.State == Ready && after.State != Ready {
 		w.link.CountLoss()
 	}
-	if !before.sameToOthers(after.Health) || before.Capacity != capacity || before.Full != full {
+	if !before.sameToOthers(after.Health) || before.Capacity != capacity || before.Full != full || before.ClockAhead != after.ClockAhead {
 		w.changed()
 	}
 }

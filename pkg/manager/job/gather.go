@@ -172,7 +172,7 @@ func (g *gatherer) worker(v workerView, s *dispatch.Snapshot, k known) dispatch.
 // is none.
 func (k *known) mirrorIn(v workerView, s *dispatch.Snapshot) *batchv1.Job {
 	if k.seen[v.Name()] == nil {
-		k.seen[v.Name()] = heldBy(v, s.Key, k.mirrors[v.Name()].write, s.Now)
+		k.seen[v.Name()] = mirror.InHubTime(heldBy(v, s.Key, k.mirrors[v.Name()].write, s.Now), v.View().ClockAhead)
 	}
 	return k.seen[v.Name()]
 }
@@ -190,8 +190,9 @@ func (g *gatherer) assigned(s *dispatch.Snapshot, name string, k known) *dispatc
 		return &dispatch.Worker{Name: name, Fits: true}
 	}
 	w, m, view := g.worker(v, s, k), k.mirrors[name], v.View()
-	if w.Synced && w.Mirror == nil && w.Orphan == nil && s.IsEndedBy(m.last) && m.rejected != states(s.Job, m.last) {
-		w.Mirror = m.last
+	last := mirror.InHubTime(m.last, view.ClockAhead)
+	if w.Synced && w.Mirror == nil && w.Orphan == nil && s.IsEndedBy(last) && m.rejected != states(s.Job, last) {
+		w.Mirror = last
 	}
 	w.Unwanted = unwantedAt(s.Job, view, name)
 	w.StartTimeout = line.StartTimeoutOf(&view.Spec, g.timing.StuckTimeout)

@@ -106,3 +106,22 @@ func TestNothingKeepsAMirrorForGood(t *testing.T) {
 		})
 	}
 }
+
+// A worker's clock is off: a Job's times are the hub's, as far as the difference is known.
+func TestClocksOfWorkers(t *testing.T) {
+	for _, behind := range []time.Duration{5 * time.Minute, 90 * time.Minute, -90 * time.Minute} {
+		w := newWorld(t)
+		a := w.worker("a")
+		a.behind, a.view.ClockAhead = behind, behind
+		runs(w)
+		w.step(3 * time.Minute)
+		ends := w.clock.Now()
+		a.completes(3)
+		w.step(time.Second)
+		job := w.hub.jobs[jobKey]
+		if start, end := job.Status.StartTime, job.Status.CompletionTime; start == nil || end == nil ||
+			!start.Time.Equal(job.CreationTimestamp.Time) || end.Sub(ends).Abs() > time.Second {
+			w.fail("%s behind: started %v, completed %v, want %s and %s", behind, start, end, job.CreationTimestamp, ends)
+		}
+	}
+}

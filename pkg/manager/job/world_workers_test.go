@@ -62,6 +62,8 @@ type fakeWorker struct {
 	stockouts []v1alpha1.Stockout
 	// early is by how much its Jobs started earlier than they did, as it says.
 	early time.Duration
+	// behind is how far its clock is behind the hub's.
+	behind time.Duration
 	// observed is what its autoscaler says; nil: nothing.
 	observed *placement.Observed
 	// pods are the worker's controllers and the Job's Pods, where those are modelled.
@@ -250,12 +252,12 @@ func (v *fakeWorker) sync(job *batchv1.Job) {
 		s.Active, s.Ready, s.StartTime = 0, ptr.To[int32](0), nil
 		v.condition(job, batchv1.JobSuspended, corev1.ConditionTrue)
 	case s.Succeeded >= *job.Spec.Completions:
-		s.Active, s.Ready, s.CompletionTime = 0, ptr.To[int32](0), ptr.To(metav1.NewTime(v.world.clock.Now()))
+		s.Active, s.Ready, s.CompletionTime = 0, ptr.To[int32](0), ptr.To(metav1.NewTime(v.now()))
 		v.condition(job, batchv1.JobSuccessCriteriaMet, corev1.ConditionTrue)
 		v.condition(job, batchv1.JobComplete, corev1.ConditionTrue)
 	default:
 		if s.StartTime == nil {
-			s.StartTime = ptr.To(metav1.NewTime(v.world.clock.Now().Add(-v.early)))
+			s.StartTime = ptr.To(metav1.NewTime(v.now().Add(-v.early)))
 		}
 		if len(s.Conditions) > 0 {
 			v.condition(job, batchv1.JobSuspended, corev1.ConditionFalse)
@@ -273,6 +275,8 @@ func (v *fakeWorker) sync(job *batchv1.Job) {
 	s.Terminating = ptr.To[int32](0)
 }
 
+func (v *fakeWorker) now() time.Time { return v.world.clock.Now().Add(-v.behind) }
+
 func (v *fakeWorker) condition(job *batchv1.Job, kind batchv1.JobConditionType, is corev1.ConditionStatus) {
 	conditions := &job.Status.Conditions
 	i := slices.IndexFunc(*conditions, func(c batchv1.JobCondition) bool { return c.Type == kind })
@@ -280,6 +284,6 @@ func (v *fakeWorker) condition(job *batchv1.Job, kind batchv1.JobConditionType, 
 		*conditions, i = append(*conditions, batchv1.JobCondition{Type: kind}), len(*conditions)
 	}
 	if c := &(*conditions)[i]; c.Status != is {
-		c.Status, c.LastTransitionTime = is, metav1.NewTime(v.world.clock.Now())
+		c.Status, c.LastTransitionTime = is, metav1.NewTime(v.now())
 	}
 }
