@@ -48,7 +48,7 @@ var rules = []Rule{
 	{Resources: []string{"resourcequotas", "limitranges"}, Verbs: []string{"list", "watch"}, Everywhere: true, Need: whenCounts,
 		Why: "which Pods the worker would refuse", Without: withoutCheck},
 	{Resources: []string{"namespaces"}, Verbs: []string{"list", "watch"}, Everywhere: true, Need: whenCounts,
-		Why: "affinity that selects namespaces by their labels", Without: withoutNamespaces},
+		Why: "affinity that selects namespaces by their labels; whether one that refuses Jobs is gone", Without: withoutNamespaces},
 	{Group: "scheduling.k8s.io", Resources: []string{"priorityclasses"}, Verbs: []string{"list", "watch"}, Everywhere: true, Need: whenCounts,
 		Why: "which Pods the worker would refuse", Without: withoutCheck},
 	{Group: "node.k8s.io", Resources: []string{"runtimeclasses"}, Verbs: []string{"list", "watch"}, Everywhere: true, Need: whenCounts,

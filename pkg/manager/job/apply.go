@@ -249,10 +249,15 @@ func (r *Reconciler) tell(ctx context.Context, t *turn, report dispatch.Report) 
 	return result{reports: []dispatch.Report{report}}
 }
 
-// refused passes over a worker that can't take a Job, and says why.
+// refused passes over a worker that can't take a Job, and says why. It's tried again when the
+// refusal's blocker is gone.
 func (r *Reconciler) refused(ctx context.Context, t *turn, refusal *refusalError) result {
 	why := text.Clean(refusal.text, text.MaxMessage)
-	t.record.passOver(refusal.worker, why, r.clock.Now().Add(r.options.PassOver))
+	o := obstacle{reason: why, until: r.clock.Now().Add(r.options.PassOver)}
+	if refusal.blocker != nil {
+		o.blocker = r.blockers.watch(refusal.worker, refusal.blocker, t.Key, o.until)
+	}
+	t.record.passOver(refusal.worker, o)
 	conflictsTotal.WithLabelValues(refusal.worker, refusal.reason).Inc()
 	done := r.tell(ctx, t, dispatch.Report{Reason: refusal.reason, Warning: true,
 		Message: "Worker " + refusal.worker + ": " + why})

@@ -21,7 +21,7 @@ func (r *Reconciler) carryObjects(ctx context.Context, t *turn, w worker, a disp
 		carriedTotal.WithLabelValues(w.Name(), string(write.Kind), string(write.Operation)).Inc()
 	}
 	if refused := (*copier.WorkerError)(nil); errors.As(err, &refused) {
-		return result{}, carryRefusal(w.Name(), refused)
+		return result{}, carryRefusal(w, t.Key.Namespace, refused)
 	}
 	if err != nil {
 		return result{}, err
@@ -29,11 +29,11 @@ func (r *Reconciler) carryObjects(ctx context.Context, t *turn, w worker, a disp
 	return changed, nil
 }
 
-func carryRefusal(worker string, err *copier.WorkerError) error {
+func carryRefusal(w worker, namespace string, err *copier.WorkerError) error {
 	if isRefusal(err) {
-		return &refusalError{worker: worker, reason: v1alpha1.EventFailedCarry, text: "refused what the Job needs: " + err.Error()}
+		return &refusalError{worker: w.Name(), reason: v1alpha1.EventFailedCarry, text: "refused what the Job needs: " + err.Error(), blocker: blockerOf(w, namespace, err)}
 	}
-	return &workerError{worker, err}
+	return &workerError{w.Name(), err}
 }
 
 // isRegistration reports whether a Secret is the registration of a worker, which is never carried.

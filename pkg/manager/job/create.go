@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -80,7 +79,7 @@ func (r *Reconciler) createFrom(ctx context.Context, t *turn, w worker, m *batch
 func (r *Reconciler) create(ctx context.Context, w worker, sent client.Object, options ...client.CreateOption) (client.Object, error) {
 	answer := deepCopy(sent)
 	err := w.Client().Create(ctx, answer, options...)
-	if apierrors.IsNotFound(err) && ptr.Deref(w.View().Spec.CreateNamespaces, true) {
+	if apierrors.IsNotFound(err) && createsNamespaces(w) {
 		if err = r.createNamespace(ctx, w, sent.GetNamespace()); err == nil {
 			answer = deepCopy(sent)
 			err = w.Client().Create(ctx, answer, options...)
@@ -92,7 +91,7 @@ func (r *Reconciler) create(ctx context.Context, w worker, sent client.Object, o
 	case apierrors.IsAlreadyExists(err):
 		return nil, err
 	default:
-		return nil, refusalOf(w.Name(), sent.GetNamespace(), err)
+		return nil, refusalOf(w, sent.GetNamespace(), err)
 	}
 }
 

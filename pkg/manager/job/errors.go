@@ -76,6 +76,8 @@ type refusalError struct {
 	worker string
 	reason string // an event's reason
 	text   string
+	// blocker is what the refusal is about, and shows when it's over; nil: nothing that can be seen.
+	blocker *blocker
 }
 
 func (e *refusalError) Error() string { return e.text }

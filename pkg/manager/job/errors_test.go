@@ -78,7 +78,7 @@ func TestRefusalOf(t *testing.T) {
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
 			var refusal *refusalError
-			if got := errors.As(refusalOf("a", "team", row.err), &refusal); got != row.refused {
+			if got := errors.As(refusalOf(&fakeWorker{api: &apiServer{name: "a"}}, "team", row.err), &refusal); got != row.refused {
 				t.Errorf("refused: %v, want %v", got, row.refused)
 			}
 			if row.refused && refusal.reason != v1alpha1.EventMirrorRefused {

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -41,6 +42,8 @@ func (r *Reconciler) confirmLeft(ctx context.Context, t *turn, former worker) (r
 	}
 }
 
+func createsNamespaces(w worker) bool { return ptr.Deref(w.View().Spec.CreateNamespaces, true) }
+
 // createNamespace makes the namespace of a Job in a worker, with the Pod Security labels of the
 // hub's. The labels of one that is there are never changed: they are the worker's.
 func (r *Reconciler) createNamespace(ctx context.Context, w worker, name string) error {
@@ -52,16 +55,17 @@ func (r *Reconciler) createNamespace(ctx context.Context, w worker, name string)
 
 // refusalOf tells the errors after which the worker can't take the Job from those after which to
 // try again.
-func refusalOf(worker, namespace string, err error) error {
+func refusalOf(w worker, namespace string, err error) error {
+	refusal := &refusalError{worker: w.Name(), reason: v1alpha1.EventMirrorRefused, blocker: blockerOf(w, namespace, err)}
 	switch {
 	case apierrors.IsNotFound(err):
-		return &refusalError{worker: worker, reason: v1alpha1.EventMirrorRefused,
-			text: "has no namespace " + namespace + ", and its WorkerCluster doesn't let Jobferry create it (spec.createNamespaces)"}
+		refusal.text = "has no namespace " + namespace + ", and its WorkerCluster doesn't let Jobferry create it (spec.createNamespaces)"
 	case isRefusal(err):
-		return &refusalError{worker: worker, reason: v1alpha1.EventMirrorRefused, text: "refused the Job: " + err.Error()}
+		refusal.text = "refused the Job: " + err.Error()
 	default:
-		return &workerError{worker, err}
+		return &workerError{w.Name(), err}
 	}
+	return refusal
 }
 
 // seedMirror writes the progress made elsewhere into a mirror that hasn't started.

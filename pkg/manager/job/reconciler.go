@@ -46,6 +46,7 @@ type Reconciler struct {
 	copier        *copier.Copier
 	queues        queues
 	limiter       *limiter
+	blockers      *blockers
 	tracer        *tracing.Tracer
 	accountant    *accountant
 	startup       *startup
@@ -268,6 +269,7 @@ func (r *Reconciler) forgetWorker(worker string) {
 	r.copier.Tracker.ForgetWorker(worker)
 	r.line.ForgetWorker(worker)
 	r.keepers.forget(worker)
+	r.blockers.forget(worker)
 	r.accountant.forget(worker)
 	forgetMetrics(worker)
 }

@@ -92,10 +92,11 @@ type seenSpec struct {
 // of reports whether this is what the hub Job has.
 func (s seenSpec) of(job *batchv1.Job) bool { return s.generation == job.Generation }
 
-// obstacle is why a worker can't take a Job until some time.
+// obstacle is why a worker can't take a Job until some time, or until its blocker is gone.
 type obstacle struct {
-	reason string
-	until  time.Time
+	reason  string
+	until   time.Time
+	blocker blockedAt
 }
 
 // mirrorMemory is what is remembered of a Job's mirror in one worker.
@@ -222,13 +223,13 @@ func (r *record) read(now time.Time) known {
 	return k
 }
 
-// passOver remembers why a worker can't take the Job until some time.
-func (r *record) passOver(worker, reason string, until time.Time) {
+// passOver remembers why a worker can't take the Job for now.
+func (r *record) passOver(worker string, o obstacle) {
 	r.update(func(m *memory) {
 		if m.passedOver == nil {
 			m.passedOver = map[string]obstacle{}
 		}
-		m.passedOver[worker] = obstacle{reason, until}
+		m.passedOver[worker] = o
 	})
 }
 

@@ -73,6 +73,7 @@ func (r *Reconciler) connect(workers workers, queues queues, q queue.Queue) *tri
 	r.store.isRegistered = func(worker string) bool { _, is := workers.get(worker); return is }
 	r.whole.wake = t.enqueueDeferred
 	r.accountant = newAccountant(costOf(workers))
+	r.blockers = newBlockers(r.clock, clientOf(workers), r.unblock)
 	r.limiter = newLimiter(r.options.WorkerConcurrency, t.enqueueDeferred)
 	r.startup = newStartup(workers, t.enqueueAll, func() { r.line.JudgeFirst(r.store.unplaced()) }, t.enqueueAfterStart)
 	r.line = line.New(lineWorkers{workers, r.keepers}, &lineJobs{Reconciler: r, triggers: t}, r.store.runtimes, r.clock, r.options.Timing.StuckTimeout)

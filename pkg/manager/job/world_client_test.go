@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -109,6 +110,12 @@ func (w *world) list(s *apiServer) listFunc {
 	return func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
 		if err := w.read(s, "list"); err != nil {
 			return err
+		}
+		if names, ok := list.(*metav1.PartialObjectMetadataList); ok && names.Kind == "JobList" {
+			for _, key := range s.jobs.keys() {
+				names.Items = append(names.Items, metav1.PartialObjectMetadata{ObjectMeta: *s.jobs[key].ObjectMeta.DeepCopy()})
+			}
+			return nil
 		}
 		return c.List(ctx, list, withoutFields(o)...)
 	}
