@@ -40,6 +40,8 @@ func addNamespaces(set *pflag.FlagSet, o *manager.Options) {
 func addHubKeys(set *pflag.FlagSet, o *manager.Options) {
 	set.StringSliceVar((*[]string)(&o.HubKeys), "keep-on-hub", o.HubKeys,
 		"keys of labels and annotations that aren't copied to workers, or domains, for all their keys, beside those that never are (docs/jobs.md)")
+	set.StringSliceVar((*[]string)(&o.CarryAccountAnnotations), "carry-service-account-annotations", o.CarryAccountAnnotations,
+		"keys of annotations, or domains, for all their keys, that copies of ServiceAccounts in workers get: who writes ServiceAccounts on the hub asks for their rights there")
 }
 
 func addTiming(set *pflag.FlagSet, o *manager.Options) {

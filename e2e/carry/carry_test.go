@@ -14,11 +14,13 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager"
+	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 func TestCarry(t *testing.T) {
 	f := ferryFor(t)
-	f.RunManager()
+	f.RunManager(func(o *manager.Options) { o.CarryAccountAnnotations = mirror.Keys{"cloud.example.org"} })
 	f.allow()
 	for name, test := range map[string]func(ferry){
 		"GoesAlongAndGoesWithTheJob":     goesAlong,
@@ -156,7 +158,7 @@ func isSharedByMany(f ferry) {
 func serviceAccount(f ferry) {
 	f.secret(f.Hub, "registry", "a")
 	account := &corev1.ServiceAccount{
-		ObjectMeta: metav1.ObjectMeta{Name: "robot", Annotations: map[string]string{"example.org/role": "admin"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "robot", Annotations: map[string]string{"example.org/role": "admin", "cloud.example.org/role": "reader"}},
 		Secrets:    []corev1.ObjectReference{{Name: "token"}}, ImagePullSecrets: []corev1.LocalObjectReference{{Name: "registry"}},
 		AutomountServiceAccountToken: ptr.To(false),
 	}
@@ -165,10 +167,11 @@ func serviceAccount(f ferry) {
 	f.Submit("job", rigtest.RunForever(), as("robot"))
 	f.HubJobUntil("job", rigtest.Running(1))
 	copied := until(f, "w1", "serviceaccounts", "robot", func(a *corev1.ServiceAccount) bool { return slices.Equal(owners(a), []string{"job"}) })
-	if len(copied.Secrets) > 0 || copied.Annotations["example.org/role"] != "" || *copied.AutomountServiceAccountToken ||
+	if len(copied.Secrets) > 0 || copied.Annotations["example.org/role"] != "" || copied.Annotations["cloud.example.org/role"] != "reader" || *copied.AutomountServiceAccountToken ||
 		!slices.Equal(copied.ImagePullSecrets, account.ImagePullSecrets) {
 		f.t.Errorf("got %+v", copied)
 	}
+	f.EventUntil("job", v1alpha1.EventNotCarried, `serviceaccount "robot" is copied without the annotations that may give its Pods rights (example.org/role)`)
 	f.secretUntil("w1", "registry", secretIs("a"))
 	if pods := f.Pods(f.Cluster("w1")); pods[0].Spec.ServiceAccountName != "robot" ||
 		!slices.Equal(pods[0].Spec.ImagePullSecrets, account.ImagePullSecrets) {

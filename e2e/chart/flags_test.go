@@ -26,6 +26,8 @@ var notInConfig = map[string]string{
 	"default-pod-security":    "dispatch.defaultPodSecurity",
 	"keep-on-hub":             "dispatch.keepOnHub",
 
+	"carry-service-account-annotations": "carry.serviceAccountAnnotations",
+
 	"admission-webhook":              "admission.mode",
 	"admission-webhook-bind-address": "what the Service leads to",
 	"admission-webhook-service":      "the chart's Service",

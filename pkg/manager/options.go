@@ -69,6 +69,9 @@ func (o *Options) Validate() error {
 	if err := o.HubKeys.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("keys that stay on the hub: %w", err))
 	}
+	if err := o.CarryAccountAnnotations.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("carried annotations of ServiceAccounts: %w", err))
+	}
 	errs = append(errs, o.checkDurations()...)
 	if err := o.HubJobs.Validate(); err != nil {
 		errs = append(errs, err)

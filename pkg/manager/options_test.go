@@ -27,6 +27,7 @@ func TestOptionsValidate(t *testing.T) {
 		"moved before it's told":   {func(o *Options) { o.Timing.StuckTimeout = time.Second }, "stuck timeout"},
 		"a negative time-out":      {func(o *Options) { o.Connection.DialTimeout = -time.Second }, "worker dial timeout"},
 		"a key that is none":       {func(o *Options) { o.HubKeys = []string{"no key!"} }, "stay on the hub"},
+		"an annotation that isn't": {func(o *Options) { o.CarryAccountAnnotations = []string{"no key!"} }, "ServiceAccounts"},
 		"a hub by its own UID (0)": {func(o *Options) { o.Origin = "" }, ""},
 	}
 	for name, row := range rows {

@@ -77,12 +77,21 @@ const (
 	AnnotationKueueMinParallelism = kueuePrefix + "job-min-parallelism"
 )
 
-// HubKeys are keys of labels and annotations that an admin keeps on the hub, beside those that stay
-// there in any case; or domains, for all their keys, and those of the domains below them.
-type HubKeys []string
+// Keys are keys of labels or annotations; or domains, for all their keys, and those of the domains
+// below them.
+type Keys []string
+
+// HubKeys are those that an admin keeps on the hub, beside those that stay there in any case.
+type HubKeys Keys
 
 // Validate names the first that is neither a key nor a domain.
-func (k HubKeys) Validate() error {
+func (k HubKeys) Validate() error { return Keys(k).Validate() }
+
+// Has reports whether a key is one of them.
+func (k Keys) Has(key string) bool { return isOf(key, k) || slices.Contains(k, key) }
+
+// Validate names the first that is neither a key nor a domain.
+func (k Keys) Validate() error {
 	for _, key := range k {
 		if problems := content.IsLabelKey(key); len(problems) > 0 {
 			return fmt.Errorf("%q is neither a key of labels nor a domain: %s", key, problems[0])
@@ -94,8 +103,7 @@ func (k HubKeys) Validate() error {
 // Projected returns the labels or annotations of a hub object that its copy in a worker has, too.
 func (k HubKeys) Projected(m map[string]string) map[string]string {
 	return filterKeys(m, func(key string) bool {
-		return !isOf(key, ownDomains) && !isOf(key, hubDomains) && !slices.Contains(hubKeys, key) &&
-			!isOf(key, k) && !slices.Contains(k, key)
+		return !isOf(key, ownDomains) && !isOf(key, hubDomains) && !slices.Contains(hubKeys, key) && !Keys(k).Has(key)
 	})
 }
 

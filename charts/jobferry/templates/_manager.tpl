@@ -38,6 +38,9 @@
 {{- with .Values.dispatch.keepOnHub }}
 - --keep-on-hub={{ join "," . }}
 {{- end }}
+{{- with .Values.carry.serviceAccountAnnotations }}
+- --carry-service-account-annotations={{ join "," . }}
+{{- end }}
 {{- include "jobferry.flags" .Values.config }}
 {{- with .Values.extraArgs }}
 {{ toYaml . }}

@@ -56,7 +56,8 @@ func kindOf(object Object) Kind {
 	}
 }
 
-// stamp sets the metadata of a copy. It adds labels, and never removes any.
+// stamp sets the metadata of a copy. It adds labels, and never removes any. Of annotations that are
+// carried, a copy has just those of its source.
 func stamp(object, source Object, r Rules) {
 	labels, annotations := maps.Clone(object.GetLabels()), maps.Clone(object.GetAnnotations())
 	if labels == nil {
@@ -69,6 +70,10 @@ func stamp(object, source Object, r Rules) {
 		labels[key] = value
 	}
 	labels[v1alpha1.LabelOrigin] = string(r.Origin)
+	if kindOf(source) == ServiceAccount {
+		maps.DeleteFunc(annotations, func(key, _ string) bool { return r.AccountAnnotations.Has(key) })
+		maps.Copy(annotations, r.annotations(source, true))
+	}
 	annotations[v1alpha1.AnnotationHubUID] = string(source.GetUID())
 	object.SetLabels(labels)
 	object.SetAnnotations(annotations)

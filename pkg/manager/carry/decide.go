@@ -54,6 +54,8 @@ type Rules struct {
 	Origin v1alpha1.Origin
 	// HubKeys are those of labels that stay on the hub.
 	HubKeys mirror.HubKeys
+	// AccountAnnotations are those of ServiceAccounts that are carried.
+	AccountAnnotations mirror.Keys
 	// Mirror is the Job in the worker that the object is for.
 	Mirror *batchv1.Job
 	// Registers reports whether a Secret registers a worker.
@@ -101,7 +103,11 @@ var ruleTable = []struct {
 func Decide(s Snapshot, r Rules) Decision {
 	for _, c := range ruleTable {
 		if c.when(s, r) {
-			return c.then(s, r)
+			d := c.then(s, r)
+			if d.Note == "" {
+				d.Note = withoutAnnotations(s, r)
+			}
+			return d
 		}
 	}
 	return Decision{Do: Leave}

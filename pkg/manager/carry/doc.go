@@ -27,7 +27,9 @@
 // annotation on the mirror keeps. Of a ConfigMap and a Secret: labels, data, type and immutable. Of
 // a ServiceAccount: labels, imagePullSecrets and automountServiceAccountToken. No annotations:
 // they're addressed to controllers on the hub, hold whole manifests (kubectl), or grant permissions
-// in a cloud. Never ServiceAccount tokens, bootstrap tokens, registrations of workers, Roles or
+// in a cloud. Only those of ServiceAccounts are carried that an admin of the hub allows: none by
+// default, as whoever writes ServiceAccounts on the hub would ask for rights in the worker. A note
+// says which are left out. Never ServiceAccount tokens, bootstrap tokens, registrations of workers, Roles or
 // RoleBindings, and not the ServiceAccount "default", which each namespace has. A ServiceAccount's
 // imagePullSecrets are carried as well, if Secrets are.
 //

@@ -1,6 +1,8 @@
 package dispatch
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -35,10 +37,25 @@ func (w *Worker) carryReports() []Report {
 	if len(w.Carry.Blocked) > 0 {
 		reports = append(reports, warn(v1alpha1.EventFailedCarry, "Waiting in worker "+w.Name+": "+strings.Join(w.Carry.Blocked, "; ")))
 	}
-	if len(w.Carry.Notes) > 0 {
-		reports = append(reports, warn(v1alpha1.EventNotCarried, "Worker "+w.Name+": "+strings.Join(w.Carry.Notes, "; ")))
+	notes := w.Carry.Notes
+	if more := len(notes) - maxNotes; more > 0 {
+		notes = append(slices.Clone(notes[:maxNotes]), fmt.Sprintf("there are %d more such objects", more))
+	}
+	for _, note := range notes {
+		reports = append(reports, NotCarried(w.Name, note))
 	}
 	return reports
+}
+
+// maxNotes bounds the events about what isn't carried along with one Job.
+const maxNotes = 8
+
+// NotCarried reports one thing that a Job's Pods name, and that they don't have in a worker as they
+// would have it on the hub.
+func NotCarried(worker, note string) Report {
+	report := warn(v1alpha1.EventNotCarried, "Worker "+worker+": "+note)
+	report.About = report.Message
+	return report
 }
 
 // isHeld reports whether the mirror has to stay suspended, because its Pods could not start.

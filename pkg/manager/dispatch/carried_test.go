@@ -43,6 +43,7 @@ func TestCarrying(t *testing.T) {
 		"carried again on a change":       {hub: job, mirror: started, then: []string{"carry to a"}},
 		"runs, and something is missing":  {hub: job, mirror: started, carry: blocked, reports: v1alpha1.EventFailedCarry},
 		"a note on the way":               {hub: job, mirror: started, carry: Carry{Current: true, Notes: []string{"used as it is"}}, reports: v1alpha1.EventNotCarried},
+		"two notes on the way":            {hub: job, mirror: started, carry: Carry{Current: true, Notes: []string{"used as it is", "not copied"}}, reports: "NotCarried NotCarried"},
 		"held, and suspended on the hub":  {hub: hubJob(placedOn("a"), suspendedJob), mirror: halted, carry: blocked, reports: v1alpha1.EventFailedCarry},
 		"refused before it ran":           {hub: hub, mirror: halted, passed: refused, then: []string{"move from a"}, after: 30 * time.Second, awaits: true},
 		"refused while it runs":           {hub: job, mirror: started, passed: refused},

@@ -249,6 +249,8 @@ type DisownMirror struct{ At }
 type Report struct {
 	// Reason is the event's reason.
 	Reason string
+	// About tells reports apart that hold at the same time for the same reason.
+	About string
 	// Message is for people.
 	Message string
 	// Warning: something needs attention.

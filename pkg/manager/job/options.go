@@ -34,6 +34,8 @@ type Options struct {
 	DefaultPodSecurity namespaces.PodSecurity
 	// HubKeys are those of labels and annotations that stay on the hub, beside the usual ones.
 	HubKeys mirror.HubKeys
+	// CarryAccountAnnotations are those of ServiceAccounts that are carried. Default: none.
+	CarryAccountAnnotations mirror.Keys
 	// Kueue says how to work with Kueue on the hub.
 	Kueue kueue.Options
 	// Timing are the delays of decisions.

@@ -26,12 +26,16 @@ const (
 
 // reported is what was reported about a Job.
 type reported struct {
-	// texts are the last ones, by reason. One that isn't shown waits for its turn.
-	texts map[string]reportedText
+	// texts are the last ones. One that isn't shown waits for its turn.
+	texts map[reportKey]reportedText
 	// warnings counts those in a row, and warned is when the last one was shown.
 	warnings int
 	warned   time.Time
 }
+
+type reportKey struct{ reason, about string }
+
+func keyOfReport(r dispatch.Report) reportKey { return reportKey{r.Reason, r.About} }
 
 type reportedText struct {
 	text  string
@@ -84,8 +88,8 @@ func (r *reported) saysSo(report dispatch.Report) bool {
 		return false
 	}
 	placed := false
-	for reason := range r.texts {
-		switch reason {
+	for key := range r.texts {
+		switch key.reason {
 		case v1alpha1.EventPlaced:
 			placed = true
 		case v1alpha1.EventPending, v1alpha1.EventMirrored:
@@ -98,16 +102,16 @@ func (r *reported) saysSo(report dispatch.Report) bool {
 
 // add says whether a report is new, and whether to show it now.
 func (r *reported) add(report dispatch.Report, now time.Time) (isNew, show bool) {
-	last, known := r.texts[report.Reason]
+	last, known := r.texts[keyOfReport(report)]
 	isNew = !known || last.text != report.Message
 	if !isNew && last.shown {
 		return false, false
 	}
 	show = !report.Warning || r.mayWarn(now)
 	if r.texts == nil {
-		r.texts = map[string]reportedText{}
+		r.texts = map[reportKey]reportedText{}
 	}
-	r.texts[report.Reason] = reportedText{report.Message, show}
+	r.texts[keyOfReport(report)] = reportedText{report.Message, show}
 	return isNew, show
 }
 
@@ -125,9 +129,9 @@ func (r *reported) mayWarn(now time.Time) bool {
 // keep drops all reports but those that hold now, when nothing is left to do for a Job: if the
 // others hold again, they are new.
 func (r *reported) keep(current []dispatch.Report) {
-	for reason := range r.texts {
-		if !slices.ContainsFunc(current, func(c dispatch.Report) bool { return c.Reason == reason }) {
-			delete(r.texts, reason)
+	for key := range r.texts {
+		if !slices.ContainsFunc(current, func(c dispatch.Report) bool { return keyOfReport(c) == key }) {
+			delete(r.texts, key)
 		}
 	}
 	if len(r.texts) == 0 {

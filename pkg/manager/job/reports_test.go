@@ -46,6 +46,22 @@ func TestReporterTellsNewsOnly(t *testing.T) {
 	}
 }
 
+// What holds of several things at a time is told once of each.
+func TestReporterTellsOfEachThing(t *testing.T) {
+	recorder := events.NewFakeRecorder(10)
+	r := &reporter{recorder, testingclock.NewFakePassiveClock(noon)}
+	rec := newStore(line.NewRuntimes()).open(types.NamespacedName{Name: "train"})
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: "uid"}}
+	reports := []dispatch.Report{dispatch.NotCarried("a", "a role"), dispatch.NotCarried("a", "a Service")}
+	for range 3 {
+		r.report(logr.Discard(), rec, job, reports...)
+		rec.update(func(m *memory) { m.reported.keep(reports) })
+	}
+	if got := len(recorder.Events); got != 2 {
+		t.Errorf("%d events, want one for each of two things", got)
+	}
+}
+
 // A worker that breaks another rule each time is told of, but not each time.
 func TestReporterSparesTheHub(t *testing.T) {
 	recorder := events.NewFakeRecorder(1000)

@@ -144,7 +144,10 @@ func (r *Reconciler) setupCarry(mgr ctrl.Manager, t *triggers) error {
 	if err != nil {
 		return fmt.Errorf("client of what Jobs need: %w", err)
 	}
-	r.copier = &copier.Copier{Hub: hub, Origin: r.options.Origin, HubKeys: r.options.HubKeys, Registers: r.isRegistration, Tracker: tracker, Watch: watch}
+	r.copier = &copier.Copier{
+		Hub: hub, Origin: r.options.Origin, HubKeys: r.options.HubKeys, AccountAnnotations: r.options.CarryAccountAnnotations,
+		Registers: r.isRegistration, Tracker: tracker, Watch: watch,
+	}
 	return mgr.Add(watch)
 }
 

@@ -42,6 +42,8 @@ type Copier struct {
 	Origin v1alpha1.Origin
 	// HubKeys are those of labels that stay on the hub.
 	HubKeys mirror.HubKeys
+	// AccountAnnotations are those of ServiceAccounts that are copied.
+	AccountAnnotations mirror.Keys
 	// Registers reports whether a Secret registers a worker. Such a Secret is never copied.
 	Registers func(*corev1.Secret) bool
 	// Tracker records what was copied.
@@ -98,7 +100,10 @@ func (c *Copier) Carry(
 ) ([]Write, error) {
 	r := &run{
 		Copier: c, memory: memory, worker: worker.Client(), place: Place{client.ObjectKeyFromObject(hub), worker.Name()},
-		rules: carry.Rules{Origin: c.Origin, HubKeys: c.HubKeys, Mirror: m, Registers: c.Registers, Finished: finishedIn(worker, m.Namespace)},
+		rules: carry.Rules{
+			Origin: c.Origin, HubKeys: c.HubKeys, AccountAnnotations: c.AccountAnnotations,
+			Mirror: m, Registers: c.Registers, Finished: finishedIn(worker, m.Namespace),
+		},
 	}
 	r.copied = Copied{Mirror: m.UID, Kinds: kinds, Seen: map[Source]string{}, said: map[Source]remark{}, At: now}
 	all := carry.Select(carry.References(&hub.Spec.Template), kinds)
