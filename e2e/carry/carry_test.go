@@ -45,6 +45,27 @@ func TestCarry(t *testing.T) {
 	}
 }
 
+// A worker to which nothing is carried lacks some of what a Job's Pods name, and has some.
+func TestUncarried(t *testing.T) {
+	f := ferryFor(t)
+	f.RunManager()
+	f.Register("w1")
+	f.set("w1", `{"carry":[]}`)
+	f.NamespaceIn("w1")
+	peers := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "peers"}, Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone}}
+	_, err := f.Cluster("w1").Client().CoreV1().Services(f.NS).Create(f.Context(), peers, metav1.CreateOptions{})
+	f.check(err)
+	f.Submit("found", ferrytest.OnWorker("w1"), withSubdomain("peers"))
+	f.HubJobUntil("found", rigtest.Complete)
+	if f.HasEvent("found", v1alpha1.EventNotCarried, "") {
+		t.Error("the Service is there")
+	}
+	f.Submit("lost", ferrytest.OnWorker("w1"), withSubdomain("nobody"), withConfigMap("settings", true))
+	f.EventUntil("lost", v1alpha1.EventNotCarried, `Worker w1: service "nobody" isn't there`)
+	f.EventUntil("lost", v1alpha1.EventNotCarried, `configmap "settings" isn't there, and the WorkerCluster's spec.carry lacks ConfigMap: the Job's Pods start without it`)
+	f.HubJobUntil("lost", rigtest.Complete)
+}
+
 func goesAlong(f ferry) {
 	f.configMap(f.Hub, "settings", "a")
 	f.secret(f.Hub, "password", "b")

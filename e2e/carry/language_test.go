@@ -146,6 +146,10 @@ func withConfigMap(name string, optional bool) rigtest.Option {
 	}})
 }
 
+func withSubdomain(name string) rigtest.Option {
+	return func(j *batchv1.Job) { j.Spec.Template.Spec.Subdomain = name }
+}
+
 func withEnv(from corev1.EnvFromSource) rigtest.Option {
 	return func(j *batchv1.Job) {
 		main := &j.Spec.Template.Spec.Containers[0]

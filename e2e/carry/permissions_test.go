@@ -57,7 +57,10 @@ func TestPermissions(t *testing.T) {
 		t.Error("the mirror isn't suspended")
 	}
 
-	for _, job := range []string{"job", "claiming", "secretive"} {
+	f.Submit("peers", toLimited, withSubdomain("peers"))
+	f.EventUntil("peers", v1alpha1.EventNotCarried, `Worker limited: service "peers" isn't copied, and the hub may not see whether it's there`)
+
+	for _, job := range []string{"job", "claiming", "secretive", "peers"} {
 		f.Delete(job, metav1.DeletePropagationBackground)
 		f.HubJobGone(job)
 	}

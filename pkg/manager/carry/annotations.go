@@ -18,8 +18,8 @@ func (r Rules) annotations(account Object, carried bool) map[string]string {
 // maxNamed bounds the annotations that a note names.
 const maxNamed = 5
 
-// withoutAnnotations says which annotations of a ServiceAccount its copy lacks: the Pods may have no
-// rights in a cloud without them. A foreign ServiceAccount is the worker's matter.
+// withoutAnnotations says which annotations of a ServiceAccount its copy lacks: without them, the
+// Pods may have no rights in a cloud. A foreign ServiceAccount is the worker's matter.
 func withoutAnnotations(s Snapshot, r Rules) string {
 	if s.Source == nil || kindOf(s.Source) != ServiceAccount || isForeign(s, r) {
 		return ""

@@ -29,11 +29,15 @@
 // they're addressed to controllers on the hub, hold whole manifests (kubectl), or grant permissions
 // in a cloud. Only those of ServiceAccounts are carried that an admin of the hub allows: none by
 // default, as whoever writes ServiceAccounts on the hub would ask for rights in the worker. A note
-// says which are left out. Never ServiceAccount tokens, bootstrap tokens, registrations of workers, Roles or
-// RoleBindings, and not the ServiceAccount "default", which each namespace has. A ServiceAccount's
-// imagePullSecrets are carried as well, if Secrets are.
+// says which are left out. Never ServiceAccount tokens, bootstrap tokens, registrations of workers,
+// Roles or RoleBindings, and not the ServiceAccount "default", which each namespace has. A
+// ServiceAccount's imagePullSecrets are carried as well, if Secrets are.
 //
 // PersistentVolumeClaims are never carried: placement chooses a worker that has them.
+//
+// Services are never carried, either. Uncarried says what the Pods name that isn't carried, and
+// start without: the controller of Jobs looks for it in the worker as far as the hub's account may,
+// and tells what isn't there.
 //
 // # When a source is missing
 //

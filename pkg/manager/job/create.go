@@ -60,7 +60,9 @@ func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a disp
 	if t.Job.Status.StartTime == nil {
 		mirrorLatency.Observe(t.known.age(t.Job, now).Seconds())
 	}
-	return changed, nil
+	done := changed
+	done.add(r.tellUncarried(ctx, t, w))
+	return done, nil
 }
 
 // createFrom creates a mirror of the hub Job as its API server sent it; nil: that has no recent

@@ -47,6 +47,7 @@ type Reconciler struct {
 	queues        queues
 	limiter       *limiter
 	blockers      *blockers
+	sightings     *sightings
 	tracer        *tracing.Tracer
 	accountant    *accountant
 	startup       *startup

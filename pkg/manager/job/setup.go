@@ -55,6 +55,7 @@ func newReconciler(hub client.Client, live, cache client.Reader, recorder events
 		whole:         newWholeJobs(hub, live, clock, options.WeightOfJob),
 		tracer:        options.Tracer,
 		keepers:       newKeepers(clock, keeperExpires),
+		sightings:     newSightings(clock),
 		report:        &reporter{recorder: recorder, clock: clock},
 		sideBySide:    concurrently,
 		background:    func(f func()) { go f() },

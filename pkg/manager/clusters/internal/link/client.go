@@ -31,6 +31,7 @@ func staticMapper() meta.RESTMapper {
 		"ConfigMap":      corev1.SchemeGroupVersion,
 		"Secret":         corev1.SchemeGroupVersion,
 		"ServiceAccount": corev1.SchemeGroupVersion,
+		"Service":        corev1.SchemeGroupVersion,
 		"Event":          corev1.SchemeGroupVersion,
 		"ResourceQuota":  corev1.SchemeGroupVersion,
 		"Lease":          coordinationv1.SchemeGroupVersion,
