@@ -63,6 +63,9 @@ func (r *recorder) open(ctx context.Context, f *fleet.Fleet, watches *sync.WaitG
 		watches.Go(func() { watch.Jobs(ctx, name, client, fleet.Namespace, r.observe) })
 		watches.Go(func() { watch.Pods(ctx, name, client, fleet.Namespace, r.observe) })
 	}
+	hub := f.Hub.Name()
+	watches.Go(func() { watch.Events(ctx, hub, r.clients[hub], fleet.Namespace, r.observe) })
+	watches.Go(func() { r.listen(ctx) })
 	watches.Go(func() {
 		<-ctx.Done()
 		r.asking.Wait()
@@ -78,6 +81,20 @@ func (r *recorder) do(what func(c *checker.Checker, at time.Duration)) {
 	for _, v := range r.checker.Violations()[r.reported:] {
 		r.reported++
 		r.progress("VIOLATION %s", v)
+	}
+}
+
+// listen has the checker look for Jobs of which nothing is heard.
+func (r *recorder) listen(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			r.do(func(c *checker.Checker, at time.Duration) { c.Listen(at) })
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/jobferry/jobferry/e2e/chaos/story"
 )
 
-// Event is a change of an object in a cluster: of a Job or a Pod.
+// Event is a change of an object in a cluster: of a Job or a Pod, or of what is said of a hub Job.
 type Event struct {
 	// At is when it was received, from the start of the run.
 	At time.Duration
@@ -19,6 +19,8 @@ type Event struct {
 	Where string
 	Job   *batchv1.Job
 	Pod   *corev1.Pod
+	// Said is an event of Kubernetes about a hub Job.
+	Said *corev1.Event
 	// Gone: the object is as it was before it was deleted.
 	Gone bool
 }
@@ -54,6 +56,7 @@ const (
 	Orphan   Rule = "Orphan"
 	Rejected Rule = "Rejected"
 	Account  Rule = "Account"
+	Silent   Rule = "Silent"
 )
 
 // Violation is something that must not be.
@@ -108,6 +111,10 @@ func New(o Options, stories []story.Story) *Checker {
 // Observe takes in an event. It returns questions that have to be answered by Answer.
 func (c *Checker) Observe(e Event) []Question {
 	switch {
+	case e.Said != nil:
+		if r := c.records[e.Said.InvolvedObject.Name]; r != nil {
+			c.observeSaid(r, e)
+		}
 	case e.Pod != nil:
 		if r := c.records[e.Pod.Labels[batchv1.JobNameLabel]]; r != nil {
 			return c.observePod(r, e)
@@ -128,6 +135,7 @@ func (c *Checker) Observe(e Event) []Question {
 func (c *Checker) Acted(at time.Duration, job string, deed story.Deed) {
 	r := c.records[job]
 	r.note(at, "user", string(deed))
+	r.silence.hears(at)
 	switch deed {
 	case story.Delete, story.Replace:
 		r.deletes = true

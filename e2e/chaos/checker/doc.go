@@ -19,6 +19,7 @@
 //     unless its worker was lost before the hub could know.
 //   - Vanished: a hub Job goes away only if its user, or its TTL, deleted it.
 //   - Placed: a finished Job isn't placed anew.
+//   - Silent: a Job that makes no progress for 90 s has had a word about it meanwhile.
 //   - Isolated: while all workers are unreachable, no Job is moved, and no index leaves its shard,
 //     but on request: it's the hub that is lost.
 //

@@ -70,6 +70,9 @@ func (c *Checker) observeHomes(r *record, e Event) {
 			c.violate(e.At, Placed, r, "placed on %s after its end", worker)
 		}
 	}
+	if !maps.EqualFunc(r.homes, is, func(a, b intervals.Set) bool { return slices.Equal(a, b) }) {
+		r.silence.progresses(e.At)
+	}
 	r.homes = is
 }
 

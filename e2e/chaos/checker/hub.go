@@ -36,6 +36,7 @@ func (c *Checker) observeHubJob(r *record, e Event) {
 	} else {
 		r.ended, r.homes = nil, nil
 	}
+	r.listen(e)
 	c.observeHomes(r, e)
 	r.hub = e.Job
 	if condition, _ := story.Outcome(e.Job); condition != "" && r.ended == nil {

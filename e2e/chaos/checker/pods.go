@@ -22,6 +22,9 @@ func (c *Checker) observeMirror(r *record, e Event) {
 	if _, known := r.leaving[e.Job.UID]; !known && e.Job.DeletionTimestamp != nil {
 		r.leaving[e.Job.UID] = e.At
 	}
+	if r.seen[e.Job.UID] == nil {
+		r.silence.progresses(e.At)
+	}
 	r.seen[e.Job.UID] = e.Job
 	r.mirrors[e.Job.UID] = types.UID(e.Job.Annotations[v1alpha1.AnnotationHubUID])
 	r.noteChange(e.At, e.Where, "mirror", describeJob(e.Job))
@@ -32,8 +35,13 @@ func (c *Checker) observePod(r *record, e Event) []Question {
 	p, fresh := r.pod(e)
 	p.observeTimes(e)
 	succeeds := !e.Gone && e.Pod.Status.Phase == corev1.PodSucceeded
+	running, ready := p.running, p.ready
 	p.running = !e.Gone && e.Pod.Status.Phase == corev1.PodRunning
+	p.ready = p.running && isReady(e.Pod)
 	p.stopping = e.Pod.DeletionTimestamp != nil
+	if p.running != running || p.ready != ready || succeeds && !p.ended {
+		r.silence.progresses(e.At)
+	}
 	r.noteChange(e.At, e.Where, "Pod "+p.name, describePod(e, p))
 	givenUp := p.stopping || !p.ended && len(e.Pod.Finalizers) == 0
 	if givenUp && r.ended == nil {

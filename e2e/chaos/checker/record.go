@@ -36,6 +36,8 @@ type record struct {
 	deletes bool         // its user has deleted it, or is about to
 	halted  bool         // its user has suspended or resumed it
 	scaled  bool         // its user has changed its parallelism
+	silence silence
+	reasons map[types.UID]reason // hub Job -> why it makes no progress
 	homes   homes
 	moves   []move
 	// twins is how many indexes completed in two Pods at once.
@@ -62,6 +64,7 @@ type pod struct {
 	index      int // -1: none
 	seen       time.Duration
 	running    bool
+	ready      bool
 	stopping   bool
 	// ended: with success. succeeded: and it hadn't been given up before. A Job controller gives
 	// Pods up for a suspension or a fence: it takes its finalizer off them, and asks them to stop.
@@ -91,7 +94,7 @@ func newRecord(s *story.Story) *record {
 	return &record{
 		story: s, last: map[string]string{}, mirrors: map[types.UID]types.UID{}, leaving: map[types.UID]time.Duration{},
 		seen: map[types.UID]*batchv1.Job{}, pods: map[types.UID]*pod{},
-		asked: map[[2]types.UID]bool{},
+		asked: map[[2]types.UID]bool{}, reasons: map[types.UID]reason{},
 	}
 }
 

@@ -41,6 +41,7 @@ func Table(out io.Writer, r *Result) error {
 	row("lost", r.count(checker.Lost, checker.Vanished))
 	row("duplicated", r.count(checker.Twice, checker.Again))
 	row("orphans", r.count(checker.Orphan))
+	row("silent", r.count(checker.Silent))
 	row("violations, those included", len(r.Violations))
 	if err := w.Flush(); err != nil {
 		return err

@@ -94,6 +94,8 @@ func (s *store) notify(o metav1.Object, gone bool) {
 		e.Job = object
 	case *corev1.Pod:
 		e.Pod = object
+	case *corev1.Event:
+		e.Said = object
 	}
 	s.sink(e)
 }

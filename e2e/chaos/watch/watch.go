@@ -40,6 +40,11 @@ func Pods(ctx context.Context, cluster string, client kubernetes.Interface, name
 	run(ctx, cluster, client.CoreV1().RESTClient(), "pods", namespace, &corev1.Pod{}, sink)
 }
 
+// Events watches the events of a namespace, until ctx ends.
+func Events(ctx context.Context, cluster string, client kubernetes.Interface, namespace string, sink Sink) {
+	run(ctx, cluster, client.CoreV1().RESTClient(), "events", namespace, &corev1.Event{}, sink)
+}
+
 func run(ctx context.Context, cluster string, client rest.Interface, resource, namespace string, kind runtime.Object, sink Sink) {
 	lw := cache.NewListWatchFromClient(client, resource, namespace, fields.Everything())
 	reflector := cache.NewReflectorWithOptions(lw, kind, newStore(cluster, sink), cache.ReflectorOptions{Backoff: &backoff})
