@@ -26,6 +26,9 @@ const (
 	// minBackoff is the wait before the next attempt. It doubles with each further one.
 	minBackoff = time.Second
 	maxBackoff = time.Minute
+	// maxUnmetBackoff is the longest wait before a patch is tried again that the worker refused, or
+	// changed back: most of what does so is there to stay.
+	maxUnmetBackoff = 5 * time.Minute
 	// attemptsExpire is how long a mirror must be left alone for the attempts to be forgotten.
 	attemptsExpire = 5 * time.Minute
 )
@@ -49,11 +52,15 @@ func (a Attempts) backoff(free int, now time.Time) time.Duration {
 	if further < 0 {
 		return 0
 	}
-	wait := maxBackoff
-	if further < 6 { // 2^6 s is more than maxBackoff
-		wait = minBackoff << further
+	return a.Last.Add(doubled(minBackoff, further, maxBackoff)).Sub(now)
+}
+
+// doubled is a wait that doubles with each further attempt.
+func doubled(wait time.Duration, further int, most time.Duration) time.Duration {
+	for ; further > 0 && wait < most; further-- {
+		wait *= 2
 	}
-	return a.Last.Add(wait).Sub(now)
+	return min(wait, most)
 }
 
 // delayPatch lets a patch wait that someone in the worker would revert again.

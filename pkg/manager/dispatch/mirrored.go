@@ -223,13 +223,13 @@ func align(s *Snapshot, w *Worker) Plan {
 }
 
 // patch changes the mirror in place. A Job that is to be resumed where there is no free capacity
-// any more moves instead, and what the worker's admission keeps changing back is reported, not
-// fought.
+// any more moves instead, and what the worker's admission keeps changing back is reported, and tried
+// again more and more rarely: nothing tells when a policy has changed.
 func (s *Snapshot) patch(w *Worker, patch mirror.Patch) Plan {
-	wait := w.Patches.backoff(freePatches, s.Now)
+	wait, unmet := w.Patches.backoff(freePatches, s.Now), w.Unmet.wait(patch.Diff(), minBackoff, s.Now)
 	switch {
-	case w.Unmet.Diff == patch.Diff():
-		return Plan{Reports: w.differences(w.Unmet.Notes)}
+	case unmet > 0:
+		return Plan{After: unmet, Reports: w.differences(w.Unmet.Notes)}
 	case s.Part == nil && s.isResuming(w) && !w.Fits && mirror.OutcomeOf(w.Mirror) == mirror.Undecided:
 		return Plan{
 			Actions:        []Action{Place{Leave: w.Name, Reason: "worker " + w.Name + " has no room to resume it"}},
@@ -242,10 +242,11 @@ func (s *Snapshot) patch(w *Worker, patch mirror.Patch) Plan {
 	}
 }
 
-// patchRecent changes recent fields of the mirror in place. What the worker refused is reported.
+// patchRecent changes recent fields of the mirror in place. What the worker refused is reported, and
+// mostly a matter of its release.
 func (s *Snapshot) patchRecent(w *Worker, patch mirror.PatchRecent) Plan {
-	if w.Unmet.Diff == patch.Diff() {
-		return Plan{Reports: w.differences(w.Unmet.Notes)}
+	if wait := w.Unmet.wait(patch.Diff(), maxUnmetBackoff, s.Now); wait > 0 {
+		return Plan{After: wait, Reports: w.differences(w.Unmet.Notes)}
 	}
 	if wait := w.Patches.backoff(freePatches, s.Now); wait > 0 {
 		return Plan{After: wait, Reports: w.differences(patch.Notes)}

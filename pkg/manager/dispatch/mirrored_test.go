@@ -93,8 +93,13 @@ func TestMirroredInStep(t *testing.T) {
 		"parallelism goes down":                      {hub: started(func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](1) }), mirror: mirrorOf(hubJob(), running(0)), then: []string{"patch [spec.parallelism] in a"}},
 		"what the worker changed back": {hub: started(func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](1) }), mirror: mirrorOf(hubJob(), running(0)),
 			given: func(s *Snapshot) {
-				s.Assigned.Unmet = Unmet{Diff: `{"spec":{"parallelism":1}}`, Notes: []mirror.Note{{Field: "spec.parallelism", Message: "changed back"}}}
-			}, after: DefaultTiming().Recheck, reports: "Drift: Worker a: spec.parallelism: changed back"},
+				s.Assigned.Unmet = unmetParallelism(1, noon)
+			}, after: time.Second, reports: "Drift: Worker a: spec.parallelism: changed back"},
+		"it's tried again": {hub: started(func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](1) }), mirror: mirrorOf(hubJob(), running(0)),
+			given: func(s *Snapshot) { s.Assigned.Unmet = unmetParallelism(1, noon.Add(-time.Second)) }, then: []string{"patch [spec.parallelism] in a"}},
+		"more and more rarely": {hub: started(func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](1) }), mirror: mirrorOf(hubJob(), running(0)),
+			given: func(s *Snapshot) { s.Assigned.Unmet = unmetParallelism(70, noon.Add(-time.Second)) },
+			after: maxUnmetBackoff - time.Second, reports: "Drift: Worker a: spec.parallelism: changed back"},
 		"what somebody undoes again and again waits": {hub: started(suspendedJob), mirror: mirrorOf(hubJob(), running(0)),
 			given: func(s *Snapshot) { s.Assigned.Patches = Attempts{Count: 7, Last: noon.Add(-time.Second)} },
 			after: 3 * time.Second, reports: "Drift: Worker a: somebody there keeps changing back: spec.suspend"},
@@ -208,5 +213,23 @@ func checkReports(t *testing.T, plan Plan, want string) {
 	text := strings.Join(got, "\n")
 	if want == "" && text != "" || !strings.Contains(text, want) {
 		t.Errorf("reports %q, want %q", text, want)
+	}
+}
+
+// unmetParallelism is a patch that a worker changed back so many times.
+func unmetParallelism(tries int, last time.Time) Unmet {
+	return Unmet{
+		Diff: `{"spec":{"parallelism":1}}`, Notes: []mirror.Note{{Field: "spec.parallelism", Message: "changed back"}},
+		Tries: Attempts{Count: tries, Last: last},
+	}
+}
+
+func TestUnmetAgain(t *testing.T) {
+	u := Unmet{}.Again("a", nil, noon).Again("a", nil, noon.Add(time.Second))
+	if u.Tries != (Attempts{2, noon.Add(time.Second)}) {
+		t.Errorf("the same patch: %+v", u.Tries)
+	}
+	if other := u.Again("b", nil, noon); other.Tries.Count != 1 || u.wait("b", minBackoff, noon) != 0 {
+		t.Errorf("another patch: %+v", other)
 	}
 }

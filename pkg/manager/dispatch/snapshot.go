@@ -130,8 +130,7 @@ type Worker struct {
 	Pods PodsReport
 	// Carry is what is known of the objects that are carried along with the Job.
 	Carry Carry
-	// Unmet is the last patch of the mirror that the worker did not take as it was; zero: none of
-	// late.
+	// Unmet is the last patch of the mirror, if the worker did not take it as it was; zero: it did.
 	Unmet Unmet
 	// Patches counts the patches of the mirror, Creations the mirrors created.
 	Patches, Creations Attempts
@@ -154,10 +153,29 @@ type Loss struct {
 
 // Unmet is a patch of a mirror that the worker's admission changed back, or refused.
 type Unmet struct {
-	// Diff is the patch: the same one is not tried again.
+	// Diff is the patch: the same one waits before it is tried again.
 	Diff string
 	// Notes say what became of it.
 	Notes []mirror.Note
+	// Tries counts how often it was tried in a row.
+	Tries Attempts
+}
+
+// Again returns the patch after one more attempt, which came out like this.
+func (u Unmet) Again(diff string, notes []mirror.Note, now time.Time) Unmet {
+	if u.Diff != diff {
+		u.Tries.Count = 0
+	}
+	return Unmet{Diff: diff, Notes: notes, Tries: Attempts{Count: u.Tries.Count + 1, Last: now}}
+}
+
+// wait is how long a patch has to wait, as the worker did not take it before; zero or less: not at
+// all. The first time it's so long, and then twice as long each time.
+func (u *Unmet) wait(diff string, first time.Duration, now time.Time) time.Duration {
+	if u.Diff != diff {
+		return 0
+	}
+	return u.Tries.Last.Add(doubled(first, u.Tries.Count-1, maxUnmetBackoff)).Sub(now)
 }
 
 // PodsReport is what a worker says about the Pods of a mirror that wait.

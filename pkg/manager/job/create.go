@@ -223,13 +223,14 @@ func (r *Reconciler) patchRecentFields(ctx context.Context, t *turn, w worker, a
 	now := r.clock.Now()
 	switch {
 	case isRefusal(err):
-		unmet := dispatch.Unmet{Diff: a.Patch.Diff(), Notes: []mirror.Note{{
-			Field: strings.Join(a.Patch.Fields, ", "), Message: "refused: " + text.Clean(err.Error(), text.MaxMessage)}}}
-		t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.unmet, m.unmetAt = unmet, now })
+		notes := []mirror.Note{{
+			Field: strings.Join(a.Patch.Fields, ", "), Message: "refused: " + text.Clean(err.Error(), text.MaxMessage)}}
+		t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.unmet = m.unmet.Again(a.Patch.Diff(), notes, now) })
 		return changed, nil
 	case err != nil:
 		return result{}, &workerError{w.Name(), err}
 	}
+	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.unmet = dispatch.Unmet{} })
 	t.countPatch(w, now)
 	return changed, r.wroteMirror(t.record, w, answer)
 }

@@ -288,3 +288,28 @@ func reasons(events []string) []string {
 	}
 	return all
 }
+
+// A policy of a worker that refuses a change goes away after some seconds: the change is made soon
+// after that, though nothing tells.
+func TestARefusalThatPasses(t *testing.T) {
+	w := newWorld(t)
+	runs(w)
+	tries := 0
+	w.refuses = func(sent write) error {
+		if sent.server != "a" || sent.verb != "patch" {
+			return nil
+		}
+		tries++
+		return apierrors.NewForbidden(jobsResource, "train", errors.New("a policy says no"))
+	}
+	w.suspends()
+	w.step(20 * time.Second)
+	if tries < 4 || tries > 6 || ptr.Deref(w.worker("a").mirrors()[jobKey].Spec.Suspend, false) {
+		w.fail("%d tries", tries)
+	}
+	w.refuses = nil
+	w.step(20 * time.Second)
+	if !ptr.Deref(w.worker("a").mirrors()[jobKey].Spec.Suspend, false) {
+		w.fail("the mirror isn't suspended")
+	}
+}

@@ -45,7 +45,6 @@ type gatherer struct {
 	origin     v1alpha1.Origin
 	hubKeys    mirror.HubKeys
 	timing     dispatch.Timing
-	passOver   time.Duration
 	line       *line.Line
 }
 
@@ -198,9 +197,7 @@ func (g *gatherer) assigned(s *dispatch.Snapshot, name string, k known) *dispatc
 	w.StartTimeout = line.StartTimeoutOf(&view.Spec, g.timing.StuckTimeout)
 	w.Stockout = g.line.IsStockedOut(s.Job, name)
 	w.Patches, w.Creations = m.patches.of(s, s.Now), m.creations.of(s, s.Now)
-	if s.Now.Sub(m.unmetAt) < g.passOver {
-		w.Unmet = m.unmet
-	}
+	w.Unmet = m.unmet
 	w.Fits = !s.MayResumeIn(&w) || line.Fits(s.Admission.AsResumed(s.Job), v)
 	if w.Mirror != nil && s.Part == nil {
 		w.Elsewhere = mirror.EndedBefore(s.Job, w.Mirror)

@@ -106,7 +106,9 @@ func (r *Reconciler) patchMirror(ctx context.Context, t *turn, w worker, a dispa
 			m.patches = m.patches.next(t.Snapshot, now)
 		}
 		if len(unmet) > 0 {
-			m.unmet, m.unmetAt = dispatch.Unmet{Diff: a.Patch.Diff(), Notes: unmet}, now
+			m.unmet = m.unmet.Again(a.Patch.Diff(), unmet, now)
+		} else {
+			m.unmet = dispatch.Unmet{}
 		}
 	})
 	return changed, nil

@@ -109,9 +109,8 @@ type mirrorMemory struct {
 	// it is deleted again; empty: it isn't.
 	created   types.UID
 	takenBack string
-	// unmet is the last patch that the worker didn't take, and when it was written.
-	unmet   dispatch.Unmet
-	unmetAt time.Time
+	// unmet is the last patch, if the worker didn't take it.
+	unmet dispatch.Unmet
 	// patches and creations count the writes for what the mirror is to be.
 	patches, creations attempts
 	// asked is the mirror or Pod that the worker's events were read for, askedAt when, and answer what

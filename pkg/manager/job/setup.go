@@ -81,7 +81,7 @@ func (r *Reconciler) connect(workers workers, queues queues, q queue.Queue) *tri
 	r.gatherer = &gatherer{
 		line: r.line,
 		hub:  r.cache, namespaces: r.hubNamespaces, workers: views{workers}, admission: queues.Admission, origin: r.options.Origin, hubKeys: r.options.HubKeys,
-		timing: r.options.Timing, passOver: r.options.PassOver,
+		timing: r.options.Timing,
 		carried: func(at copier.Place, mirror types.UID) (copier.Copied, bool) {
 			return r.copier.Tracker.Get(at, mirror)
 		},
