@@ -26,6 +26,13 @@ func (c *Cluster) Restore(ctx context.Context, from string) error {
 	})
 }
 
+// CopyData copies etcd's data while only etcd doesn't run, which the caller sees to.
+func (c *Cluster) CopyData(to string) error {
+	return os.CopyFS(to, os.DirFS(c.dataFolder()))
+}
+
+func (c *Cluster) dataFolder() string { return filepath.Join(c.dir, "etcd") }
+
 // whileOff has something done with etcd's data while nothing of the control plane runs.
 func (c *Cluster) whileOff(ctx context.Context, do func(data string) error) error {
 	for i := len(c.components) - 1; i >= 0; i-- {
@@ -33,7 +40,7 @@ func (c *Cluster) whileOff(ctx context.Context, do func(data string) error) erro
 			return fmt.Errorf("stop cluster %s: %w", c.Name(), err)
 		}
 	}
-	if err := do(filepath.Join(c.dir, "etcd")); err != nil {
+	if err := do(c.dataFolder()); err != nil {
 		return fmt.Errorf("the data of cluster %s: %w", c.Name(), err)
 	}
 	for _, component := range c.components {

@@ -15,7 +15,9 @@ import (
 
 // observeMirror takes in a Job of a worker.
 func (c *Checker) observeMirror(r *record, e Event) {
+	c.observeSwept(r, e)
 	if e.Gone {
+		r.seen[e.Job.UID] = e.Job
 		r.noteChange(e.At, e.Where, "mirror", "is gone")
 		return
 	}
@@ -26,7 +28,9 @@ func (c *Checker) observeMirror(r *record, e Event) {
 		r.silence.progresses(e.At)
 	}
 	r.seen[e.Job.UID] = e.Job
-	r.mirrors[e.Job.UID] = types.UID(e.Job.Annotations[v1alpha1.AnnotationHubUID])
+	if of := types.UID(e.Job.Annotations[v1alpha1.AnnotationHubUID]); of != "" || r.mirrors[e.Job.UID] == "" {
+		r.mirrors[e.Job.UID] = of // others may remove it from the mirror
+	}
 	r.noteChange(e.At, e.Where, "mirror", describeJob(e.Job))
 }
 
@@ -133,6 +137,9 @@ func (r *record) sameJob(p, q *pod) bool {
 func (c *Checker) excuseOfRerun(r *record, first, second *pod) string {
 	if first.owner == second.owner {
 		return ""
+	}
+	if excuse := r.excuseOfSwept(first); excuse != "" {
+		return excuse
 	}
 	for _, m := range r.moves {
 		if !m.tookAway(first) && !m.tookAway(second) {

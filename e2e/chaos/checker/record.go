@@ -47,9 +47,10 @@ type record struct {
 	// disturbed: a worker was out of touch while the Job was there.
 	disturbed bool
 
-	mirrors map[types.UID]types.UID     // mirror -> hub Job
-	leaving map[types.UID]time.Duration // mirror -> when it was first seen being deleted
-	seen    map[types.UID]*batchv1.Job  // mirror -> as it was seen last
+	mirrors map[types.UID]types.UID         // mirror -> hub Job
+	swept   map[types.UID]batchv1.JobStatus // mirror that a janitor deleted -> what the hub knew then
+	leaving map[types.UID]time.Duration     // mirror -> when it was first seen being deleted
+	seen    map[types.UID]*batchv1.Job      // mirror -> as it was seen last
 	pods    map[types.UID]*pod
 	// asked are the pairs of Pods that were suspected.
 	asked   map[[2]types.UID]bool
@@ -94,7 +95,7 @@ func newRecord(s *story.Story) *record {
 	return &record{
 		story: s, last: map[string]string{}, mirrors: map[types.UID]types.UID{}, leaving: map[types.UID]time.Duration{},
 		seen: map[types.UID]*batchv1.Job{}, pods: map[types.UID]*pod{},
-		asked: map[[2]types.UID]bool{}, reasons: map[types.UID]reason{},
+		asked: map[[2]types.UID]bool{}, reasons: map[types.UID]reason{}, swept: map[types.UID]batchv1.JobStatus{},
 	}
 }
 
@@ -112,7 +113,7 @@ func (r *record) noteChange(at time.Duration, who, object, text string) {
 }
 
 func (r *record) circumstances() story.Circumstances {
-	return story.Circumstances{Moved: len(r.moves) > 0, Interrupted: r.interrupted, Disturbed: r.disturbed || len(r.moves) > 0}
+	return story.Circumstances{Moved: len(r.moves)+len(r.swept) > 0, Interrupted: r.interrupted, Disturbed: r.disturbed || len(r.moves) > 0}
 }
 
 // pod returns what is known of a Pod, and whether it's seen for the first time.

@@ -38,6 +38,7 @@ type Fleet struct {
 	API client.Client
 
 	options Options
+	built   programs
 	keeper  *keeper
 }
 
@@ -84,7 +85,7 @@ func Start(ctx context.Context, o Options) (_ *Fleet, err error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Fleet{options: o}
+	f := &Fleet{options: o, built: built}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, f.Stop())

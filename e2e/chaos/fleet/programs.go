@@ -67,9 +67,9 @@ type Manager struct {
 	metrics string
 }
 
-func (f *Fleet) startManagers(_ context.Context, p programs) error {
+func (f *Fleet) startManagers(context.Context, programs) error {
 	for _, name := range ManagerNames() {
-		m, err := f.newManager(name, p[managerProgram])
+		m, err := f.newManager(f.Hub, name)
 		if err != nil {
 			return err
 		}
@@ -81,14 +81,15 @@ func (f *Fleet) startManagers(_ context.Context, p programs) error {
 	return nil
 }
 
-func (f *Fleet) newManager(name, program string) (*Manager, error) {
-	config := f.Hub.RESTConfig()
+// newManager makes a manager of a hub, or of a copy of it.
+func (f *Fleet) newManager(hub *rig.Cluster, name string) (*Manager, error) {
+	config := hub.RESTConfig()
 	link, err := rig.NewProxy("127.0.0.1:0", config.Host[len("https://"):])
 	if err != nil {
 		return nil, err
 	}
 	kubeconfig := filepath.Join(f.options.Dir, name+".kubeconfig")
-	if err := writeKubeconfig(kubeconfig, f.Hub.KubeconfigBytes(), link.Address()); err != nil {
+	if err := writeKubeconfig(kubeconfig, hub.KubeconfigBytes(), link.Address()); err != nil {
 		return nil, err
 	}
 	metrics, err := workertest.FreeAddress()
@@ -96,7 +97,7 @@ func (f *Fleet) newManager(name, program string) (*Manager, error) {
 		return nil, err
 	}
 	m := &Manager{Name: name, Link: link, metrics: metrics}
-	m.Component = f.Hub.AddProgram(name, program, append([]string{
+	m.Component = hub.AddProgram(name, f.built[managerProgram], append([]string{
 		"--kubeconfig=" + kubeconfig, "--metrics-bind-address=" + metrics,
 		"--leader-elect-lease-duration=5s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=1s",
 		"--worker-probe-interval=1s", "--worker-probe-timeout=2s",

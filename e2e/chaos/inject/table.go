@@ -31,6 +31,8 @@ var table = map[schedule.Kind]starter{
 	schedule.KillHubAPIServer: func(f fault) (func() error, error) { return f.kill(f.fleet.Hub.Component(binaries.APIServer)) },
 	schedule.KillHubEtcd:      func(f fault) (func() error, error) { return f.kill(f.fleet.Hub.Component(binaries.Etcd)) },
 
+	schedule.CopyHub: func(f fault) (func() error, error) { return f.fleet.CopyHub(f.ctx) },
+
 	schedule.IsolateHub: func(f fault) (func() error, error) { return f.isolate() },
 
 	schedule.ResetLink:     func(f fault) (func() error, error) { return once(f.worker().Proxy().ResetOnce) },
@@ -52,6 +54,26 @@ var table = map[schedule.Kind]starter{
 	schedule.SetClock: func(f fault) (func() error, error) {
 		return func() error { return f.worker().SetClock(0) }, f.worker().SetClock(f.Offset)
 	},
+
+	schedule.PolicyStrips: func(f fault) (func() error, error) { return f.policy(strips(f.marks()...)) },
+	schedule.PolicyMarks: func(f fault) (func() error, error) {
+		return f.policy(mutates(`Object{metadata: Object.metadata{labels: {"cost-center": "17"}, annotations: {"example.org/seen": "true"}}}`))
+	},
+	schedule.PolicySetsTTL: func(f fault) (func() error, error) {
+		return f.policy(mutates(`Object{spec: Object.spec{ttlSecondsAfterFinished: 1}}`))
+	},
+	schedule.PolicySuspends: func(f fault) (func() error, error) {
+		return f.policy(mutates(`Object{spec: Object.spec{suspend: true}}`))
+	},
+	schedule.PolicyRefusesCreate: func(f fault) (func() error, error) { return f.policy(refuses("CREATE")) },
+	schedule.PolicyRefusesUpdate: func(f fault) (func() error, error) { return f.policy(refuses("UPDATE")) },
+	schedule.PolicyRefusesDelete: func(f fault) (func() error, error) { return f.policy(refuses("DELETE")) },
+
+	schedule.DeleteMirrors:   fault.deleteMirrors,
+	schedule.DeleteEndedPods: fault.deleteEndedPods,
+	schedule.RemoveMarks:     fault.removeMarks,
+	schedule.RemoveNodes:     fault.removeNodes,
+	schedule.CordonNodes:     fault.cordonNodes,
 
 	schedule.RotateSecret: func(f fault) (func() error, error) {
 		return nil, retry(f.ctx, func() error { return f.fleet.Rotate(f.ctx, f.worker()) })

@@ -48,6 +48,8 @@ const (
 	KillHubEtcd      Kind = "kill hub's etcd"
 	// IsolateHub is a black hole on the links to all workers at once.
 	IsolateHub Kind = "isolate hub"
+	// CopyHub: a copy of the hub is started from a backup, with a manager of its own.
+	CopyHub Kind = "copy of the hub"
 	// Of the hub's leader election: whoever holds the Lease is killed.
 	KillLeader   Kind = "kill leader"
 	FreezeLeader Kind = "freeze leader"
@@ -67,6 +69,20 @@ const (
 	KillScheduler         Kind = "kill scheduler"
 	KillKubelets          Kind = "kill kubelets"
 	SetClock              Kind = "set clock"
+	// What a worker's admission does to mirrors.
+	PolicyStrips        Kind = "policy removes marks"
+	PolicyMarks         Kind = "policy adds labels and annotations"
+	PolicySetsTTL       Kind = "policy sets a TTL"
+	PolicySuspends      Kind = "policy suspends"
+	PolicyRefusesCreate Kind = "policy refuses create"
+	PolicyRefusesUpdate Kind = "policy refuses update"
+	PolicyRefusesDelete Kind = "policy refuses delete"
+	// What people and tools in a worker do that know nothing of Jobferry.
+	DeleteMirrors   Kind = "janitor deletes mirrors"
+	DeleteEndedPods Kind = "janitor deletes ended Pods"
+	RemoveMarks     Kind = "person removes marks"
+	RemoveNodes     Kind = "nodes vanish"
+	CordonNodes     Kind = "nodes are cordoned"
 	// What admins do to a worker's registration.
 	RotateSecret Kind = "rotate Secret"
 	Drain        Kind = "drain"

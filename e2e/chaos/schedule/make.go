@@ -91,7 +91,7 @@ func (d *deck) draw(at time.Duration) Fault {
 	for tries := 1; ; tries++ {
 		r := d.row()
 		target := d.target(r.role)
-		if parts := d.parts(r, target); d.free(parts, at) {
+		if parts := d.parts(r, target); d.free(parts, at) && (!r.alone || at >= d.losing) {
 			f := d.fault(r, target, at)
 			for _, part := range parts {
 				d.busy[part] = at + f.For + pause
@@ -160,6 +160,9 @@ func (d *deck) fault(r row, target string, at time.Duration) Fault {
 	if r.loses && d.options.Losing > 0 && at >= d.losing && d.random.IntN(losingShare) == 0 {
 		f.Loses, f.For = true, d.between(d.options.Losing, d.options.Losing*5/4)
 		d.losing = at + f.For + d.options.Losing/2
+	}
+	if r.alone { // it takes a while until it has begun
+		d.losing = at + f.For + d.options.Losing
 	}
 	return f
 }

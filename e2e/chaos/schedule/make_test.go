@@ -9,7 +9,7 @@ import (
 )
 
 var fleet = Options{
-	Faults: 200, Span: 15 * time.Minute, Managers: []string{"m1", "m2"}, Workers: []string{"w1", "w2", "w3"},
+	Faults: 400, Span: 30 * time.Minute, Managers: []string{"m1", "m2"}, Workers: []string{"w1", "w2", "w3"},
 	Losing: 40 * time.Second,
 }
 
@@ -41,7 +41,7 @@ func TestFaultsDoNotCollide(t *testing.T) {
 		rows[r.kind] = r
 	}
 	for seed := range uint64(20) {
-		until, losing, seen := map[string]time.Duration{}, time.Duration(0), map[Kind]bool{}
+		until, losing, seen, lost := map[string]time.Duration{}, time.Duration(0), map[Kind]bool{}, false
 		for _, f := range draw(t, seed, fleet) {
 			for _, part := range (&deck{options: fleet}).parts(rows[f.Kind], f.Target) {
 				if f.At < until[part] {
@@ -49,15 +49,15 @@ func TestFaultsDoNotCollide(t *testing.T) {
 				}
 				until[part] = f.At + f.For
 			}
-			if f.Loses && f.At < losing {
+			if (f.Loses || rows[f.Kind].alone) && f.At < losing {
 				t.Errorf("seed %d: %s at %s, while another worker is lost until %s", seed, f, f.At, losing)
 			}
-			if f.Loses {
+			if f.Loses || rows[f.Kind].alone {
 				losing = f.At + f.For
 			}
-			seen[f.Kind] = true
+			seen[f.Kind], lost = true, lost || f.Loses
 		}
-		if losing == 0 {
+		if !lost {
 			t.Errorf("seed %d: no worker is ever lost", seed)
 		}
 		if len(seen) < len(table)-2 {

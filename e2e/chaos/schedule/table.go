@@ -25,6 +25,8 @@ type row struct {
 	offsets []time.Duration
 	// loses: it may be drawn to last longer than the loss of a worker takes.
 	loses bool
+	// alone: no worker is lost meanwhile, nor just before.
+	alone bool
 }
 
 const (
@@ -44,6 +46,8 @@ var table = []row{
 	{kind: KillHubAPIServer, role: hub, part: "API server", weight: 5, least: short, most: some},
 	{kind: KillHubEtcd, role: hub, part: "etcd", weight: 3, least: short, most: some},
 
+	{kind: CopyHub, role: hub, part: "etcd", weight: 2, least: 3 * much, most: 5 * much, alone: true},
+
 	{kind: IsolateHub, role: hub, part: "link", everywhere: true, weight: 3, least: some, most: much, loses: true},
 
 	{kind: ResetLink, role: worker, part: "link", weight: 5},
@@ -62,6 +66,20 @@ var table = []row{
 	{kind: KillScheduler, role: worker, part: "scheduler", weight: 3, least: short, most: much},
 	{kind: KillKubelets, role: worker, part: "kubelets", weight: 3, least: short, most: much},
 	{kind: SetClock, role: worker, part: "clock", weight: 6, least: some, most: 2 * much, offsets: []time.Duration{-40 * time.Second, -15 * time.Second, 15 * time.Second, 40 * time.Second}},
+
+	{kind: PolicyStrips, role: worker, part: "admission", weight: 3, least: some, most: 2 * much},
+	{kind: PolicyMarks, role: worker, part: "admission", weight: 1, least: some, most: 2 * much},
+	{kind: PolicySetsTTL, role: worker, part: "admission", weight: 2, least: some, most: 2 * much},
+	{kind: PolicySuspends, role: worker, part: "admission", weight: 2, least: some, most: 2 * much},
+	{kind: PolicyRefusesCreate, role: worker, part: "admission", weight: 2, least: some, most: 2 * much},
+	{kind: PolicyRefusesUpdate, role: worker, part: "admission", weight: 2, least: some, most: 2 * much},
+	{kind: PolicyRefusesDelete, role: worker, part: "admission", weight: 3, least: some, most: 3 * much},
+
+	{kind: DeleteMirrors, role: worker, part: "mirrors", weight: 3},
+	{kind: DeleteEndedPods, role: worker, part: "mirrors", weight: 2},
+	{kind: RemoveMarks, role: worker, part: "mirrors", weight: 3},
+	{kind: RemoveNodes, role: worker, part: "nodes", weight: 3, least: some, most: 2 * much},
+	{kind: CordonNodes, role: worker, part: "nodes", weight: 2, least: 2 * much, most: 10 * much},
 
 	{kind: RotateSecret, role: worker, part: "Secret", weight: 5},
 	{kind: Drain, role: worker, part: "spec", weight: 3, least: some, most: 2 * much},
