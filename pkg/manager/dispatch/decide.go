@@ -41,6 +41,7 @@ const (
 	WorkerLost         Situation = "WorkerLost"
 	WorkerUnreachable  Situation = "WorkerUnreachable"
 	MirrorOutdated     Situation = "MirrorOutdated"
+	MirrorTakenBack    Situation = "MirrorTakenBack"
 	WorkerRefuses      Situation = "WorkerRefuses"
 	NameTaken          Situation = "NameTaken"
 	MirrorMissing      Situation = "MirrorMissing"
@@ -106,6 +107,8 @@ var workerSituations = []struct {
 	{WorkerUnreachable, func(_ *Snapshot, w *Worker) bool { return !w.Synced }, planUnreachable},
 	// The mirror is not one of this shard, or of the whole Job: it is deleted first.
 	{MirrorOutdated, (*Snapshot).isOutdated, planOutdated},
+	// What a mirror did that was taken back is shown before the Job goes elsewhere.
+	{MirrorTakenBack, func(s *Snapshot, w *Worker) bool { _, is := s.progressOf(w); return is }, planTakenBack},
 	{WorkerRefuses, func(s *Snapshot, w *Worker) bool { return w.Mirror == nil && s.PassedOver[w.Name] != "" }, planRefused},
 	// A mirror of an earlier Job of this name is deleted first.
 	{NameTaken, func(_ *Snapshot, w *Worker) bool { return w.Orphan != nil }, planNameTaken},

@@ -62,6 +62,13 @@ func planDeleted(s *Snapshot, w *Worker) Plan {
 		"The Job was deleted in worker "+w.Name+"; it is created there again when it is gone")}}
 }
 
+func planTakenBack(s *Snapshot, w *Worker) Plan {
+	next, _ := s.progressOf(w)
+	plan := s.writeStatus(next, true)
+	plan.Again = true
+	return plan
+}
+
 // planMirrored keeps a mirror and its hub Job in step: the worker's status goes up, then the hub's
 // spec goes down, then the reason for which Pods wait is reported. The first step with an action
 // ends the plan.

@@ -117,6 +117,9 @@ type Worker struct {
 
 	// The fields below are set for the assigned worker only.
 
+	// TakenBack is the last state of a mirror that was deleted there as it can't be followed; nil:
+	// none.
+	TakenBack *batchv1.Job
 	// Elsewhere are the Pods that the mirror counts and that ended in other workers: those of other
 	// shards, and those that a moved Job brought along.
 	Elsewhere mirror.Ended
@@ -271,6 +274,16 @@ func (s *Snapshot) IsEndedBy(last *batchv1.Job) bool {
 	}
 	next, is := mirror.Reflect(s.Job, last, s.Now).(mirror.Next)
 	return is && mirror.Finished(&batchv1.Job{Status: next.Status})
+}
+
+// progressOf is what the hub has yet to learn from the mirror that was taken back from a worker.
+func (s *Snapshot) progressOf(w *Worker) (next mirror.Next, is bool) {
+	if w.Mirror != nil || w.TakenBack == nil || s.Part != nil || isPart(w.TakenBack) ||
+		mirror.Owns(s.Origin, s.Job.UID, w.TakenBack) != mirror.Ours {
+		return next, false
+	}
+	next, is = mirror.Reflect(s.Job, w.TakenBack, s.Now).(mirror.Next)
+	return next, is
 }
 
 // target is what Project and Drift need to know of a worker.

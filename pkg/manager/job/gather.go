@@ -190,8 +190,13 @@ func (g *gatherer) assigned(s *dispatch.Snapshot, name string, k known) *dispatc
 	}
 	w, m, view := g.worker(v, s, k), k.mirrors[name], v.View()
 	last := mirror.InHubTime(m.last, view.ClockAhead)
-	if w.Synced && w.Mirror == nil && w.Orphan == nil && s.IsEndedBy(last) && m.rejected != states(s.Job, last) {
-		w.Mirror = last
+	if w.Synced && w.Mirror == nil && w.Orphan == nil && last != nil && m.rejected != states(s.Job, last) {
+		switch {
+		case s.IsEndedBy(last):
+			w.Mirror = last
+		case m.takenBack != "":
+			w.TakenBack = last
+		}
 	}
 	w.Unwanted = unwantedAt(s.Job, view, name)
 	w.StartTimeout = line.StartTimeoutOf(&view.Spec, g.timing.StuckTimeout)

@@ -78,6 +78,11 @@ func (r *Reconciler) statusRejected(ctx context.Context, t *turn, err error) res
 
 // removeFinalizer removes our finalizer from a hub Job.
 func (r *Reconciler) removeFinalizer(ctx context.Context, t *turn) (result, error) {
+	if t.Job.DeletionTimestamp != nil {
+		if err := r.removeTaken(ctx, t); err != nil {
+			return result{}, err
+		}
+	}
 	_, err := r.patchStatus(ctx, t, mirror.StatusPatch(t.Job, &t.Job.Status, mirror.Finalizers(t.Job, false)))
 	if err == nil && t.Job.DeletionTimestamp != nil {
 		r.accountant.count(t.Job, t.Account().Closed()) // nobody will write it

@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,9 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/util/decoded"
 )
 
 // The watch of a worker's mirrors shows none that lacks its marks: the label and the annotation
@@ -110,30 +113,76 @@ func removes(marks []string) string {
 		"look for a policy there, and have it leave " + v1alpha1.KeyPrefix + "* alone"
 }
 
-// takeBack deletes a mirror that can't be followed. The worker is passed over when the mirror and
+// takeBack removes a mirror that can't be followed. The worker is passed over when the mirror and
 // its Pods are gone, or the Job would run twice.
 func (r *Reconciler) takeBack(ctx context.Context, t *turn, w worker, taken *batchv1.Job, why string) error {
-	err := w.Client().Delete(ctx, named(t.Job), client.Preconditions{UID: &taken.UID}, client.PropagationPolicy(metav1.DeletePropagationForeground))
-	if client.IgnoreNotFound(err) != nil {
-		return &workerError{w.Name(), fmt.Errorf("it %s, and doesn't delete it: %w", why, err)}
-	}
 	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.created, m.takenBack = taken.UID, why })
 	return r.leave(ctx, t, w, taken.UID, why)
 }
 
-// leave passes over a worker from which a mirror was taken back, once it's gone.
+// leave passes over a worker from which a mirror is taken back, once it's gone.
 func (r *Reconciler) leave(ctx context.Context, t *turn, w worker, taken types.UID, why string) error {
 	existing, err := existingIn(ctx, t, w)
 	switch {
 	case err != nil:
 		return err
-	case existing != nil && existing.UID == taken:
-		r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventMirrorRefused, Warning: true,
-			Message: "Worker " + w.Name() + ": " + why + "; it's being deleted there"})
-		return goes(w)
+	case existing == nil || existing.UID != taken:
+		t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.takenBack = "" })
+		return &refusalError{worker: w.Name(), reason: v1alpha1.EventMirrorRefused, text: why}
+	case existing.DeletionTimestamp == nil:
+		err = r.stopTaken(ctx, t, w, existing)
 	}
-	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.takenBack = "" })
-	return &refusalError{worker: w.Name(), reason: v1alpha1.EventMirrorRefused, text: why}
+	if err != nil {
+		return &workerError{w.Name(), fmt.Errorf("it %s, and doesn't delete it: %w", why, err)}
+	}
+	r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventMirrorRefused, Warning: true,
+		Message: "Worker " + w.Name() + ": " + why + "; it's being deleted there"})
+	return goes(w)
+}
+
+// stopTaken suspends a mirror that is taken back, and deletes it when it has stopped or ended: its
+// Job controller has confirmed then that it makes no more Pods, and what they did is remembered for
+// the hub. One that can't be suspended is deleted at once.
+func (r *Reconciler) stopTaken(ctx context.Context, t *turn, w worker, taken *batchv1.Job) error {
+	if !mirror.Finished(taken) && !mirror.Suspended(taken) {
+		if _, err := sendPatch(ctx, w, taken, mirror.SuspendPatch(taken)); !isRefusal(err) {
+			return err
+		}
+	} else if !mirror.Finished(taken) && !mirror.Stopped(taken) {
+		return nil
+	}
+	if err := deleteTaken(ctx, t, w, taken.UID); err != nil {
+		return err
+	}
+	mirror.SlimMirror(taken)
+	metav1.SetMetaDataLabel(&taken.ObjectMeta, v1alpha1.LabelOrigin, string(r.options.Origin))
+	metav1.SetMetaDataAnnotation(&taken.ObjectMeta, v1alpha1.AnnotationHubUID, string(t.Job.UID))
+	if decoded.Size(taken) <= maxLast {
+		t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.last = taken })
+	}
+	return nil
+}
+
+func deleteTaken(ctx context.Context, t *turn, w worker, uid types.UID) error {
+	err := w.Client().Delete(ctx, named(t.Job), client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationForeground))
+	return client.IgnoreNotFound(err)
+}
+
+// removeTaken deletes the mirrors that are being taken back of a Job that is deleted: no watch shows
+// them.
+func (r *Reconciler) removeTaken(ctx context.Context, t *turn) error {
+	for _, name := range slices.Sorted(maps.Keys(t.known.mirrors)) {
+		m := t.known.mirrors[name]
+		w, registered := r.workers.get(name)
+		if m.takenBack == "" || !registered {
+			continue
+		}
+		err := deleteTaken(ctx, t, w, m.created)
+		if err != nil && !apierrors.IsConflict(err) && !errors.Is(err, clusters.ErrNotConnected) {
+			return &workerError{name, err}
+		}
+	}
+	return nil
 }
 
 // goes is the error for a mirror that is being deleted, and that no watch shows.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
@@ -56,5 +57,49 @@ func TestMarksThatCantBe(t *testing.T) {
 				w.fail("events: %q", w.events)
 			}
 		})
+	}
+}
+
+// What a mirror has done that can't have its marks isn't done again.
+func TestProgressWithoutMarks(t *testing.T) {
+	for name, row := range map[string]struct {
+		completes int32
+		ends      bool
+	}{
+		"a part": {completes: 1},
+		"all":    {completes: 4, ends: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.submits(aJob("train"))
+			w.step(time.Minute)
+			w.worker("a").api.strips = true
+			w.worker("a").api.change(jobKey, func(m *batchv1.Job) { m.Annotations["example.org/touched"] = "true" })
+			w.worker("a").completes(row.completes)
+			w.step(time.Minute)
+			job := w.hub.jobs[jobKey]
+			if job.Status.Succeeded != row.completes || mirror.Finished(job) != row.ends || w.running("b") == row.ends {
+				w.fail("ends as:\n%s", w.state())
+			}
+			if w.worker("a").api.jobs[jobKey] != nil {
+				w.fail("the mirror is there")
+			}
+		})
+	}
+}
+
+// A Job is deleted while its mirror is taken back: nothing of it stays.
+func TestDeletedWithoutMarks(t *testing.T) {
+	w := newWorld(t)
+	w.worker("a").api.strips = true
+	w.submits(aJob("train"))
+	w.step(time.Second)
+	if w.worker("a").api.jobs[jobKey] == nil {
+		w.fail("it's gone already")
+	}
+	w.deletes(metav1.DeletePropagationBackground)
+	w.step(time.Second)
+	if w.hub.jobs[jobKey] != nil || w.worker("a").api.jobs[jobKey] != nil {
+		w.fail("ends as:\n%s", w.state())
 	}
 }

@@ -101,7 +101,8 @@ type obstacle struct {
 
 // mirrorMemory is what is remembered of a Job's mirror in one worker.
 type mirrorMemory struct {
-	// last is the last state of a mirror that had ended when it was deleted; nil: none.
+	// last is the last state of a mirror that had ended when it was deleted, or that was taken back;
+	// nil: none.
 	last *batchv1.Job
 	// write is the last write to the mirror.
 	write ownWrite
