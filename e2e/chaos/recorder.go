@@ -17,6 +17,7 @@ import (
 	"github.com/jobferry/jobferry/e2e/chaos/schedule"
 	"github.com/jobferry/jobferry/e2e/chaos/story"
 	"github.com/jobferry/jobferry/e2e/chaos/watch"
+	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
 // recorder passes everything that happens to the checker, one event after the other.
@@ -32,8 +33,10 @@ type recorder struct {
 	started  int
 
 	clients map[string]kubernetes.Interface
-	asking  sync.WaitGroup
-	ctx     context.Context
+	// restored has what tells the watches of a cluster to begin anew.
+	restored map[string][]chan struct{}
+	asking   sync.WaitGroup
+	ctx      context.Context
 }
 
 func newRecorder(stories []story.Story, o Options) *recorder {
@@ -43,7 +46,7 @@ func newRecorder(stories []story.Story, o Options) *recorder {
 	}
 	return &recorder{
 		progress: o.Progress, jobs: len(stories), began: time.Now(), checker: checker.New(options, stories),
-		clients: map[string]kubernetes.Interface{},
+		clients: map[string]kubernetes.Interface{}, restored: map[string][]chan struct{}{},
 	}
 }
 
@@ -60,11 +63,11 @@ func (r *recorder) open(ctx context.Context, f *fleet.Fleet, watches *sync.WaitG
 		}
 	}
 	for name, client := range r.clients {
-		watches.Go(func() { watch.Jobs(ctx, name, client, fleet.Namespace, r.observe) })
-		watches.Go(func() { watch.Pods(ctx, name, client, fleet.Namespace, r.observe) })
+		watches.Go(func() { watch.Jobs(ctx, name, client, fleet.Namespace, r.observe, r.again(name)) })
+		watches.Go(func() { watch.Pods(ctx, name, client, fleet.Namespace, r.observe, r.again(name)) })
 	}
 	hub := f.Hub.Name()
-	watches.Go(func() { watch.Events(ctx, hub, r.clients[hub], fleet.Namespace, r.observe) })
+	watches.Go(func() { watch.Events(ctx, hub, r.clients[hub], fleet.Namespace, r.observe, nil) })
 	watches.Go(func() { r.listen(ctx) })
 	watches.Go(func() {
 		<-ctx.Done()
@@ -82,6 +85,15 @@ func (r *recorder) do(what func(c *checker.Checker, at time.Duration)) {
 		r.reported++
 		r.progress("VIOLATION %s", v)
 	}
+}
+
+// again returns what tells a watch of a cluster to begin anew.
+func (r *recorder) again(cluster string) <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := make(chan struct{}, 1)
+	r.restored[cluster] = append(r.restored[cluster], c)
+	return c
 }
 
 // listen has the checker look for Jobs of which nothing is heard.
@@ -165,7 +177,14 @@ func (r *recorder) Begin(f schedule.Fault) {
 
 // End implements inject.Log.
 func (r *recorder) End(f schedule.Fault) {
-	r.do(func(c *checker.Checker, at time.Duration) { c.End(at, f) })
+	r.do(func(c *checker.Checker, at time.Duration) {
+		c.End(at, f)
+		if f.Kind == schedule.RestoreWorker {
+			for _, again := range r.restored[f.Target] {
+				wake.Signal(again)
+			}
+		}
+	})
 }
 
 // ended is called when a process has ended by itself.

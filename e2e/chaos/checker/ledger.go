@@ -172,7 +172,7 @@ func (c *Checker) clockWasSet(p *pod) bool {
 	from, to := *p.boundAt, *p.boundAt+p.watched
 	return slices.ContainsFunc(c.trouble, func(t Trouble) bool {
 		during := func(at time.Duration) bool { return at >= from-settling && at <= to+settling }
-		return t.Fault.Kind == schedule.SetClock && t.Fault.Target == p.where && (during(t.From) || during(t.To))
+		return setsClock(t.Fault.Kind) && t.Fault.Target == p.where && (during(t.From) || during(t.To))
 	})
 }
 
@@ -207,7 +207,7 @@ func (c *Checker) fates(r *record) (text string) {
 // checkAccount holds the account of a Job against its Pods: it has no more than they, and lacks no
 // more than it says. It may say that for as long as the hub was blind.
 func (c *Checker) checkAccount(at time.Duration, r *record) {
-	if r.hub == nil {
+	if r.hub == nil || c.revived(r) {
 		return
 	}
 	d, slack := c.difference(r), 0.

@@ -52,7 +52,7 @@ func (c *Checker) observePod(r *record, e Event) []Question {
 		r.interrupted = true
 	}
 	if succeeds && !p.ended {
-		p.ended, p.succeeded, p.halted = true, !givenUp, r.isSuspended(p)
+		p.ended, p.succeeded, p.halted, p.doneAt = true, !givenUp, r.isSuspended(p), e.At
 		c.checkRerun(r, p, e.At)
 	}
 	if e.Gone && r.hasCrossed(p) {
@@ -136,9 +136,12 @@ func (r *record) sameJob(p, q *pod) bool {
 // may be in the same worker, if the Job came back.
 func (c *Checker) excuseOfRerun(r *record, first, second *pod) string {
 	if first.owner == second.owner {
-		return ""
+		return c.excuseOfRestored(r, first, second)
 	}
 	if excuse := r.excuseOfSwept(first); excuse != "" {
+		return excuse
+	}
+	if excuse := c.excuseOfRestored(r, first, second); excuse != "" {
 		return excuse
 	}
 	for _, m := range r.moves {

@@ -75,6 +75,8 @@ type pod struct {
 	// halted: it succeeded when its mirror was suspended already, so that it was about to be
 	// deleted.
 	halted bool
+	// doneAt is when it was seen to have succeeded.
+	doneAt time.Duration
 	// twin is a Pod of the same mirror and index that was there when this one came; nil: there was
 	// none.
 	twin *pod

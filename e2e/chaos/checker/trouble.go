@@ -32,7 +32,7 @@ func (t Trouble) felt() time.Duration {
 // up to a minute.
 func aftermath(k schedule.Kind) time.Duration {
 	switch k {
-	case schedule.KillAPIServer, schedule.FreezeAPIServer, schedule.KillEtcd:
+	case schedule.KillAPIServer, schedule.FreezeAPIServer, schedule.KillEtcd, schedule.RestoreWorker:
 		return time.Minute
 	default:
 		return 20 * time.Second
@@ -101,7 +101,7 @@ const settling = 5 * time.Second
 // cutsOff reports whether a fault makes a worker unreachable for the hub.
 func cutsOff(k schedule.Kind) bool {
 	switch k {
-	case schedule.IsolateHub, schedule.ResetLink, schedule.BreakLink, schedule.BlackHoleLink, schedule.HalfOpenLink,
+	case schedule.IsolateHub, schedule.RestoreWorker, schedule.ResetLink, schedule.BreakLink, schedule.BlackHoleLink, schedule.HalfOpenLink,
 		schedule.KillAPIServer, schedule.FreezeAPIServer, schedule.KillEtcd:
 		return true
 	default:
@@ -120,6 +120,8 @@ func cripples(k schedule.Kind) bool {
 		return false
 	}
 }
+
+func setsClock(k schedule.Kind) bool { return k == schedule.SetClock || k == schedule.SkewClock }
 
 // freezesJobController: what it knows when it continues is old.
 func freezesJobController(k schedule.Kind) bool { return k == schedule.FreezeJobController }

@@ -95,6 +95,11 @@ func (c *Checker) excuseOf(r *record, q Question, at time.Duration) string {
 	if excuse := c.madeForADeletedJob(r, q); excuse != "" {
 		return excuse
 	}
+	for _, ref := range q.Pods {
+		if p := r.pods[ref.UID]; c.restoring(p.where, at) != nil {
+			return c.excuseOfRestored(r, p, p)
+		}
+	}
 	for _, m := range slices.Backward(r.moves) {
 		if !slices.ContainsFunc(q.Pods, func(p PodRef) bool { return m.tookAway(r.pods[p.UID]) }) {
 			continue

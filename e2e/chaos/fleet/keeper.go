@@ -57,6 +57,15 @@ func (k *keeper) stop() {
 	k.task.Wait()
 }
 
+// hold holds processes down, or no more: 1 or -1.
+func (k *keeper) hold(components []*rig.Component, by int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, c := range components {
+		k.held[c] += by
+	}
+}
+
 // Kill ends a process as a crash would, and holds it down until Revive.
 func (f *Fleet) Kill(c *rig.Component) error {
 	f.keeper.mu.Lock()

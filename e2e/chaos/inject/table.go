@@ -51,9 +51,8 @@ var table = map[schedule.Kind]starter{
 	schedule.KillKubelets:          func(f fault) (func() error, error) { return f.kill(f.component(binaries.Kwok)) },
 	schedule.KillJobController:     func(f fault) (func() error, error) { return f.kill(f.worker().JobController) },
 	schedule.FreezeJobController:   func(f fault) (func() error, error) { return f.freeze(f.worker().JobController) },
-	schedule.SetClock: func(f fault) (func() error, error) {
-		return func() error { return f.worker().SetClock(0) }, f.worker().SetClock(f.Offset)
-	},
+	schedule.SetClock:              fault.setClock,
+	schedule.SkewClock:             fault.skewClock,
 
 	schedule.PolicyStrips: func(f fault) (func() error, error) { return f.policy(strips(f.marks()...)) },
 	schedule.PolicyMarks: func(f fault) (func() error, error) {
@@ -69,6 +68,13 @@ var table = map[schedule.Kind]starter{
 	schedule.PolicyRefusesUpdate: func(f fault) (func() error, error) { return f.policy(refuses("UPDATE")) },
 	schedule.PolicyRefusesDelete: func(f fault) (func() error, error) { return f.policy(refuses("DELETE")) },
 
+	schedule.RestoreWorker: func(f fault) (func() error, error) {
+		restore, err := f.fleet.BackUp(f.worker())
+		if err != nil {
+			return nil, err
+		}
+		return func() error { return restore(context.WithoutCancel(f.ctx)) }, nil
+	},
 	schedule.DeleteMirrors:   fault.deleteMirrors,
 	schedule.DeleteEndedPods: fault.deleteEndedPods,
 	schedule.RemoveMarks:     fault.removeMarks,
@@ -93,6 +99,20 @@ func (f fault) component(name string) *rig.Component { return f.worker().Compone
 
 func (f fault) kill(c *rig.Component) (func() error, error) {
 	return func() error { return f.fleet.Revive(c) }, f.fleet.Kill(c)
+}
+
+func (f fault) setClock() (func() error, error) {
+	return func() error { return f.worker().SetClock(0) }, f.worker().SetClock(f.Offset)
+}
+
+// skewClock ends with a start of the simulated kubelets: unlike real ones they would wait until their
+// clock is again what it was.
+func (f fault) skewClock() (func() error, error) {
+	kubelets := f.component(binaries.Kwok)
+	heal, err := f.setClock()
+	return func() error {
+		return errors.Join(heal(), f.fleet.Kill(kubelets), f.fleet.Revive(kubelets))
+	}, err
 }
 
 // killEtcd ends with a start of the simulated kubelets: unlike real ones they don't try again to

@@ -69,6 +69,7 @@ const (
 	KillScheduler         Kind = "kill scheduler"
 	KillKubelets          Kind = "kill kubelets"
 	SetClock              Kind = "set clock"
+	SkewClock             Kind = "set clock far off"
 	// What a worker's admission does to mirrors.
 	PolicyStrips        Kind = "policy removes marks"
 	PolicyMarks         Kind = "policy adds labels and annotations"
@@ -77,6 +78,8 @@ const (
 	PolicyRefusesCreate Kind = "policy refuses create"
 	PolicyRefusesUpdate Kind = "policy refuses update"
 	PolicyRefusesDelete Kind = "policy refuses delete"
+	// RestoreWorker: its etcd is put back to what it was when the fault began.
+	RestoreWorker Kind = "restore etcd"
 	// What people and tools in a worker do that know nothing of Jobferry.
 	DeleteMirrors   Kind = "janitor deletes mirrors"
 	DeleteEndedPods Kind = "janitor deletes ended Pods"

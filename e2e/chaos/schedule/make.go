@@ -94,7 +94,7 @@ func (d *deck) draw(at time.Duration) Fault {
 		if parts := d.parts(r, target); d.free(parts, at) && (!r.alone || at >= d.losing) {
 			f := d.fault(r, target, at)
 			for _, part := range parts {
-				d.busy[part] = at + f.For + pause
+				d.busy[part] = at + f.For + r.healing + pause
 			}
 			return f
 		}
@@ -113,6 +113,11 @@ func (d *deck) parts(r row, target string) []string {
 	var parts []string
 	for _, target := range targets {
 		parts = append(parts, target+" "+r.part)
+	}
+	for _, other := range table {
+		if part := target + " " + other.part; r.whole && other.role == r.role && !slices.Contains(parts, part) {
+			parts = append(parts, part)
+		}
 	}
 	return parts
 }

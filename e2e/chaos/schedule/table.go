@@ -18,7 +18,11 @@ type row struct {
 	// part of the target that it hits; everywhere: of each worker.
 	part       string
 	everywhere bool
-	weight     int
+	// healing is how long it takes to heal.
+	healing time.Duration
+	// whole: it hits all parts of the target.
+	whole  bool
+	weight int
 	// least and most it lasts; most zero: it happens at once.
 	least, most time.Duration
 	// offsets to draw from.
@@ -66,6 +70,8 @@ var table = []row{
 	{kind: KillScheduler, role: worker, part: "scheduler", weight: 3, least: short, most: much},
 	{kind: KillKubelets, role: worker, part: "kubelets", weight: 3, least: short, most: much},
 	{kind: SetClock, role: worker, part: "clock", weight: 6, least: some, most: 2 * much, offsets: []time.Duration{-40 * time.Second, -15 * time.Second, 15 * time.Second, 40 * time.Second}},
+	{kind: SkewClock, role: worker, part: "clock", weight: 3, least: some, most: 2 * much,
+		offsets: []time.Duration{-30 * time.Minute, -5 * time.Minute, 5 * time.Minute, 90 * time.Minute}},
 
 	{kind: PolicyStrips, role: worker, part: "admission", weight: 3, least: some, most: 2 * much},
 	{kind: PolicyMarks, role: worker, part: "admission", weight: 1, least: some, most: 2 * much},
@@ -80,6 +86,8 @@ var table = []row{
 	{kind: RemoveMarks, role: worker, part: "mirrors", weight: 3},
 	{kind: RemoveNodes, role: worker, part: "nodes", weight: 3, least: some, most: 2 * much},
 	{kind: CordonNodes, role: worker, part: "nodes", weight: 2, least: 2 * much, most: 10 * much},
+
+	{kind: RestoreWorker, role: worker, part: "etcd", whole: true, healing: much, weight: 2, least: some, most: 2 * much},
 
 	{kind: RotateSecret, role: worker, part: "Secret", weight: 5},
 	{kind: Drain, role: worker, part: "spec", weight: 3, least: some, most: 2 * much},

@@ -30,23 +30,37 @@ func Client(config *rest.Config) (kubernetes.Interface, error) {
 	return kubernetes.NewForConfig(config)
 }
 
-// Jobs watches the Jobs of a namespace, until ctx ends.
-func Jobs(ctx context.Context, cluster string, client kubernetes.Interface, namespace string, sink Sink) {
-	run(ctx, cluster, client.BatchV1().RESTClient(), "jobs", namespace, &batchv1.Job{}, sink)
+// Jobs watches the Jobs of a namespace, until ctx ends; anew when again is sent to.
+func Jobs(ctx context.Context, cluster string, client kubernetes.Interface, namespace string, sink Sink, again <-chan struct{}) {
+	run(ctx, cluster, client.BatchV1().RESTClient(), "jobs", namespace, &batchv1.Job{}, sink, again)
 }
 
 // Pods watches the Pods of a namespace, until ctx ends.
-func Pods(ctx context.Context, cluster string, client kubernetes.Interface, namespace string, sink Sink) {
-	run(ctx, cluster, client.CoreV1().RESTClient(), "pods", namespace, &corev1.Pod{}, sink)
+func Pods(ctx context.Context, cluster string, client kubernetes.Interface, namespace string, sink Sink, again <-chan struct{}) {
+	run(ctx, cluster, client.CoreV1().RESTClient(), "pods", namespace, &corev1.Pod{}, sink, again)
 }
 
 // Events watches the events of a namespace, until ctx ends.
-func Events(ctx context.Context, cluster string, client kubernetes.Interface, namespace string, sink Sink) {
-	run(ctx, cluster, client.CoreV1().RESTClient(), "events", namespace, &corev1.Event{}, sink)
+func Events(ctx context.Context, cluster string, client kubernetes.Interface, namespace string, sink Sink, again <-chan struct{}) {
+	run(ctx, cluster, client.CoreV1().RESTClient(), "events", namespace, &corev1.Event{}, sink, again)
 }
 
-func run(ctx context.Context, cluster string, client rest.Interface, resource, namespace string, kind runtime.Object, sink Sink) {
+// run watches anew whenever it's told to: a cluster whose revision went back answers a watch that
+// continues with nothing.
+func run(ctx context.Context, cluster string, client rest.Interface, resource, namespace string, kind runtime.Object, sink Sink, again <-chan struct{}) {
 	lw := cache.NewListWatchFromClient(client, resource, namespace, fields.Everything())
-	reflector := cache.NewReflectorWithOptions(lw, kind, newStore(cluster, sink), cache.ReflectorOptions{Backoff: &backoff})
-	reflector.RunWithContext(ctx)
+	seen := newStore(cluster, sink)
+	for ctx.Err() == nil {
+		watching, end := context.WithCancel(ctx)
+		go func() {
+			defer end()
+			select {
+			case <-again:
+			case <-watching.Done():
+			}
+		}()
+		reflector := cache.NewReflectorWithOptions(lw, kind, seen, cache.ReflectorOptions{Backoff: &backoff})
+		reflector.RunWithContext(watching)
+		end()
+	}
 }

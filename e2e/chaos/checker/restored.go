@@ -1,0 +1,50 @@
+package checker
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/jobferry/jobferry/e2e/chaos/schedule"
+)
+
+// noticing is how long it may take until the manager has noticed that a worker's etcd was put back,
+// read everything there again, and suspended what knows too little. "What their Pods do between the
+// restore and the suspension is done twice", says docs/operate.md.
+const noticing = 20 * time.Second
+
+// restoring is the restore of a worker's etcd during which, or just after which, something was seen
+// there; nil: there is none.
+func (c *Checker) restoring(worker string, at time.Duration) *Trouble {
+	for i, t := range c.trouble {
+		if t.Fault.Kind == schedule.RestoreWorker && t.Fault.Target == worker && t.From <= at && (t.To == Forever || at <= t.To+noticing) {
+			return &c.trouble[i]
+		}
+	}
+	return nil
+}
+
+// excuseOfRestored says why a Pod may run again what was done: it was made just after its worker's
+// etcd had been put back, or what was done there before had been undone by that, and the hub
+// didn't know of it.
+func (c *Checker) excuseOfRestored(r *record, first, second *pod) string {
+	if t := c.restoring(second.where, second.seen); t != nil && t.To != Forever && second.seen >= t.To-settling {
+		return fmt.Sprintf("excused by %s at %s", t.Fault, stamp(t.To))
+	}
+	if t := c.restoring(first.where, first.doneAt); t != nil && !r.knownComplete(first) {
+		return fmt.Sprintf("undone by %s at %s", t.Fault, stamp(t.To))
+	}
+	return ""
+}
+
+// revived: Pods of the Job were put back with their worker's etcd, so that what they say of their
+// times is of two lives.
+func (c *Checker) revived(r *record) bool {
+	for _, t := range c.trouble {
+		for _, p := range r.pods {
+			if t.Fault.Kind == schedule.RestoreWorker && t.Fault.Target == p.where && p.seen <= t.felt() && (p.goneAt == nil || *p.goneAt >= t.From) {
+				return true
+			}
+		}
+	}
+	return false
+}
