@@ -13,7 +13,7 @@ import (
 // A short run, as `make chaos` makes long ones.
 func TestShortRun(t *testing.T) {
 	o := DefaultOptions()
-	o.Seed, o.Jobs, o.Faults, o.Span = 3, 40, 10, 20*time.Second
+	o.Seed, o.Jobs, o.Faults, o.Span = 10, 40, 10, 20*time.Second
 	o.LostAfter = 10 * time.Second
 	o.Progress = t.Logf
 	result, err := Run(t.Context(), o)

@@ -1,6 +1,6 @@
 // Package chaos runs Jobs of all kinds through Jobferry while a schedule of faults breaks
-// processes, links and clocks, and judges from outside whether each Job went as it would have gone
-// on one healthy cluster.
+// processes, links and clocks, while policies, people and tools in workers do what they do, and
+// judges from outside whether each Job went as it would have gone on one healthy cluster.
 //
 //	seed --> schedule: faults --> inject --> fleet: hub, 2 managers, 3 workers
 //	     \-> story: Jobs, acts --> users ---^   |

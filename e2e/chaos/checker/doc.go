@@ -16,7 +16,8 @@
 //   - Divided: shards are disjoint, and their parts of parallelism add up to no more than the
 //     Job's.
 //   - Again: an index that the hub knows to be complete isn't run again, and none completes twice,
-//     unless its worker was lost before the hub could know.
+//     unless its worker was lost, or a janitor deleted the mirror, before the hub could know; or
+//     its worker's etcd was put back.
 //   - Vanished: a hub Job goes away only if its user, or its TTL, deleted it.
 //   - Placed: a finished Job isn't placed anew.
 //   - Silent: a Job that makes no progress for 90 s has had a word about it meanwhile.

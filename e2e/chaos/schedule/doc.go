@@ -5,5 +5,6 @@
 //
 // A fault hits a part of a target, such as the link of a worker. No part has two faults at a time;
 // parts of one target may, and targets always. Faults that outlast the time after which a worker
-// counts as lost come one at a time, so that there is somewhere for its Jobs to go.
+// counts as lost come one at a time, so that there is somewhere for its Jobs to go; a copy of the
+// hub comes alone, too.
 package schedule

@@ -50,7 +50,7 @@ var table = []row{
 	{kind: KillHubAPIServer, role: hub, part: "API server", weight: 5, least: short, most: some},
 	{kind: KillHubEtcd, role: hub, part: "etcd", weight: 3, least: short, most: some},
 
-	{kind: CopyHub, role: hub, part: "etcd", weight: 2, least: 3 * much, most: 5 * much, alone: true},
+	{kind: CopyHub, role: hub, part: "etcd", weight: 4, least: 3 * much, most: 5 * much, alone: true},
 
 	{kind: IsolateHub, role: hub, part: "link", everywhere: true, weight: 3, least: some, most: much, loses: true},
 
@@ -87,7 +87,7 @@ var table = []row{
 	{kind: RemoveNodes, role: worker, part: "nodes", weight: 3, least: some, most: 2 * much},
 	{kind: CordonNodes, role: worker, part: "nodes", weight: 2, least: 2 * much, most: 10 * much},
 
-	{kind: RestoreWorker, role: worker, part: "etcd", whole: true, healing: much, weight: 2, least: some, most: 2 * much},
+	{kind: RestoreWorker, role: worker, part: "etcd", whole: true, healing: much, weight: 12, least: some, most: 2 * much},
 
 	{kind: RotateSecret, role: worker, part: "Secret", weight: 5},
 	{kind: Drain, role: worker, part: "spec", weight: 3, least: some, most: 2 * much},
