@@ -20,7 +20,8 @@ func planMissing(s *Snapshot, w *Worker) Plan {
 	}
 	policy, problem := onClusterLost(s)
 	if s.vanished() && policy == v1alpha1.OnClusterLostWait {
-		return Plan{Reports: append(problem, warn(v1alpha1.EventMirrorRecreated, gone(w)+
+		// perhaps it's there, and has only lost its marks
+		return Plan{Actions: []Action{ConfirmLeft{w.Name}}, Reports: append(problem, warn(v1alpha1.EventMirrorRecreated, gone(w)+
 			": it isn't run again, as its annotation "+v1alpha1.AnnotationOnClusterLost+" says; change that, or create the Job anew, to have it run"))}
 	}
 	target := s.target(w)
@@ -230,7 +231,7 @@ func align(s *Snapshot, w *Worker) Plan {
 }
 
 // patch changes the mirror in place. A Job that is to be resumed where there is no free capacity
-// any more moves instead, and what the worker's admission keeps changing back is reported, and tried
+// any more moves instead. What the worker's admission keeps changing back is reported, and tried
 // again more and more rarely: nothing tells when a policy has changed.
 func (s *Snapshot) patch(w *Worker, patch mirror.Patch) Plan {
 	wait, unmet := w.Patches.backoff(freePatches, s.Now), w.Unmet.wait(patch.Diff(), minBackoff, s.Now)
@@ -249,7 +250,7 @@ func (s *Snapshot) patch(w *Worker, patch mirror.Patch) Plan {
 	}
 }
 
-// patchRecent changes recent fields of the mirror in place. What the worker refused is reported, and
+// patchRecent changes recent fields of the mirror in place. What the worker refused is reported: it's
 // mostly a matter of its release.
 func (s *Snapshot) patchRecent(w *Worker, patch mirror.PatchRecent) Plan {
 	if wait := w.Unmet.wait(patch.Diff(), maxUnmetBackoff, s.Now); wait > 0 {

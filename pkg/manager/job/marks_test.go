@@ -103,3 +103,22 @@ func TestDeletedWithoutMarks(t *testing.T) {
 		w.fail("ends as:\n%s", w.state())
 	}
 }
+
+// The mirror of a Job that isn't to run twice loses its marks: it's found by its name.
+func TestRemovedMarksOfAJobThatWaits(t *testing.T) {
+	w := newWorld(t)
+	w.submits(aJob("train", func(j *batchv1.Job) {
+		metav1.SetMetaDataAnnotation(&j.ObjectMeta, v1alpha1.AnnotationOnClusterLost, v1alpha1.OnClusterLostWait)
+	}))
+	w.step(time.Minute)
+	w.worker("a").api.change(jobKey, func(m *batchv1.Job) { delete(m.Labels, v1alpha1.LabelOrigin) })
+	w.step(time.Minute)
+	w.worker("a").completes(4)
+	w.step(time.Minute)
+	if !mirror.Finished(w.hub.jobs[jobKey]) {
+		w.fail("ends as:\n%s", w.state())
+	}
+	if slices.ContainsFunc(w.events, func(e string) bool { return strings.Contains(e, "isn't run again") }) {
+		w.fail("events: %q", w.events)
+	}
+}
