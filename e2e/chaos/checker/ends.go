@@ -28,7 +28,7 @@ func (r *record) settled() bool {
 	if r.story.End.Gone {
 		return r.hub == nil && (r.ended != nil || r.deletes)
 	}
-	return r.ended != nil
+	return r.ended != nil || r.hub != nil && r.hub.UID == r.forsaken
 }
 
 // CheckEnds holds each Job against its story, after the last fault, when all have settled or had

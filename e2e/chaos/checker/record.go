@@ -37,9 +37,11 @@ type record struct {
 	halted  bool         // its user has suspended or resumed it
 	scaled  bool         // its user has changed its parallelism
 	silence silence
-	reasons map[types.UID]reason // hub Job -> why it makes no progress
-	homes   homes
-	moves   []move
+	// forsaken is the hub Job that isn't run again, as its mirror vanished.
+	forsaken types.UID
+	reasons  map[types.UID]reason // hub Job -> why it makes no progress
+	homes    homes
+	moves    []move
 	// twins is how many indexes completed in two Pods at once.
 	twins int
 	// interrupted: Pods were asked to stop, by a suspension, a fence or a move.

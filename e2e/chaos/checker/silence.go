@@ -62,8 +62,11 @@ func (c *Checker) observeSaid(r *record, e Event) {
 	}
 	of := e.Said.InvolvedObject.UID
 	r.note(e.At, e.Where, "event "+e.Said.Reason+": "+e.Said.Message)
-	if slices.Contains(giveReasons, e.Said.Reason) {
+	if slices.Contains(giveReasons, e.Said.Reason) || isForsaken(e.Said) {
 		r.reasons[of] = reason{e.Said.Reason, e.At}
+	}
+	if isForsaken(e.Said) && c.mayVanish(r) {
+		r.forsaken = of
 	}
 	if r.hub != nil && r.hub.UID == of {
 		r.silence.hears(e.At)

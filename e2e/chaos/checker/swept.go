@@ -4,9 +4,13 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/jobferry/jobferry/e2e/chaos/schedule"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // observeSwept takes in that a mirror is being deleted, or gone: perhaps by a janitor. "If somebody
@@ -49,4 +53,19 @@ func (r *record) sweptPods() (pods int) {
 		pods -= int(r.swept[owner].Succeeded)
 	}
 	return pods
+}
+
+// isForsaken: the manager says that a Job whose user wants it to wait for its worker isn't run
+// again, as its mirror vanished there.
+func isForsaken(said *corev1.Event) bool {
+	return said.Reason == v1alpha1.EventMirrorRecreated && strings.Contains(said.Message, "it isn't run again")
+}
+
+// mayVanish reports whether the Job waits for its worker, and a janitor or a restore may have taken
+// its mirror there: "With on-cluster-lost: Wait, it isn't run again", says docs/jobs.md.
+func (c *Checker) mayVanish(r *record) bool {
+	return r.story.Waits() && slices.ContainsFunc(c.trouble, func(t Trouble) bool {
+		_, home := r.homes[t.Fault.Target]
+		return home && (t.Fault.Kind == schedule.DeleteMirrors || t.Fault.Kind == schedule.RestoreWorker)
+	})
 }

@@ -4,9 +4,12 @@ import (
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobferry/jobferry/e2e/chaos/schedule"
+	"github.com/jobferry/jobferry/e2e/chaos/story"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // What the hub didn't know of a mirror when a janitor deleted it may be done again, and nothing else.
@@ -35,6 +38,40 @@ func TestAfterAJanitor(t *testing.T) {
 			w.see(Event{Where: "open", Job: gone, Gone: true})
 			w.place("open")
 			w.succeed(w.run("open", 2))
+			w.expect(row.want...)
+		})
+	}
+}
+
+// A Job that waits for its worker may stay without an end if a janitor took its mirror, and the
+// manager says so; no other.
+func TestForsaken(t *testing.T) {
+	for name, row := range map[string]struct {
+		waits, swept, said bool
+		want               []Rule
+	}{
+		"a janitor took it":  {waits: true, swept: true, said: true},
+		"nobody took it":     {waits: true, said: true, want: []Rule{Lost}},
+		"it's to be resumed": {swept: true, said: true, want: []Rule{Lost}},
+		"nothing was said":   {waits: true, swept: true, want: []Rule{Lost}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, func(s *story.Story) {
+				if row.waits {
+					s.Job.Annotations = map[string]string{v1alpha1.AnnotationOnClusterLost: v1alpha1.OnClusterLostWait}
+				}
+			})
+			w.place("open")
+			if row.swept {
+				w.fault("open", schedule.DeleteMirrors)()
+			}
+			if row.said {
+				w.see(Event{Where: schedule.Hub, Said: &corev1.Event{
+					InvolvedObject: corev1.ObjectReference{Name: "job", UID: hubJob}, Reason: v1alpha1.EventMirrorRecreated,
+					Message: "The Job is gone: it isn't run again",
+				}})
+			}
+			w.checker.CheckEnds(w.at)
 			w.expect(row.want...)
 		})
 	}

@@ -18,7 +18,7 @@ func (f fault) spec(change func(s *v1alpha1.WorkerClusterSpec, on bool)) (func()
 }
 
 // retryFor is how long an admin retries.
-const retryFor = 30 * time.Second
+const retryFor = 2 * time.Minute
 
 func retry(ctx context.Context, do func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, retryFor)

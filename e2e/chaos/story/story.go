@@ -105,3 +105,6 @@ func (s *Story) Divided() bool { return shards.MayDivide(s.Job) }
 func (s *Story) StartsOver() bool {
 	return s.Job.Annotations[onClusterLost] == restart || s.Job.Spec.Completions == nil
 }
+
+// Waits says whether the Job waits for its worker when that is lost, rather than run twice.
+func (s *Story) Waits() bool { return s.Job.Annotations[onClusterLost] == wait }
