@@ -39,13 +39,7 @@ func (c *Checker) observePod(r *record, e Event) []Question {
 	p, fresh := r.pod(e)
 	p.observeTimes(e)
 	succeeds := !e.Gone && e.Pod.Status.Phase == corev1.PodSucceeded
-	running, ready := p.running, p.ready
-	p.running = !e.Gone && e.Pod.Status.Phase == corev1.PodRunning
-	p.ready = p.running && isReady(e.Pod)
-	p.stopping = e.Pod.DeletionTimestamp != nil
-	if p.running != running || p.ready != ready || succeeds && !p.ended {
-		r.silence.progresses(e.At)
-	}
+	r.observePhase(p, e, succeeds)
 	r.noteChange(e.At, e.Where, "Pod "+p.name, describePod(e, p))
 	givenUp := p.stopping || !p.ended && len(e.Pod.Finalizers) == 0
 	if givenUp && r.ended == nil {
@@ -66,6 +60,17 @@ func (c *Checker) observePod(r *record, e Event) []Question {
 		questions = append(questions, r.suspects(p)...)
 	}
 	return questions
+}
+
+// observePhase takes in whether the Pod runs.
+func (r *record) observePhase(p *pod, e Event, succeeds bool) {
+	running, ready := p.running, p.ready
+	p.running = !e.Gone && e.Pod.Status.Phase == corev1.PodRunning
+	p.ready = p.running && isReady(e.Pod)
+	p.stopping = e.Pod.DeletionTimestamp != nil
+	if p.running != running || p.ready != ready || succeeds && !p.ended {
+		r.silence.progresses(e.At)
+	}
 }
 
 // hasCrossed: the Pod's end crossed its deletion, for a suspension or as surplus.

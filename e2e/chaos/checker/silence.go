@@ -17,8 +17,8 @@ import (
 // patience is for how long a Job may make no progress without a word about it.
 const patience = 90 * time.Second
 
-// giveReasons are the events that say why a Job makes no progress. They are told once for as long as
-// they hold. The others say what was done about a Job, and nothing of what comes after.
+// giveReasons are the events that say why a Job makes no progress. They are told once for as long
+// as they hold. The others say what was done about a Job, and nothing of what comes after.
 var giveReasons = []string{
 	v1alpha1.EventConflict, v1alpha1.EventDeferred, v1alpha1.EventDrift, v1alpha1.EventFailedCarry, v1alpha1.EventForbidden,
 	v1alpha1.EventInvalid, v1alpha1.EventLost, v1alpha1.EventMirrorRefused, v1alpha1.EventMoving, v1alpha1.EventNotDispatched,

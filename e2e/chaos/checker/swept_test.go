@@ -12,7 +12,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// What the hub didn't know of a mirror when a janitor deleted it may be done again, and nothing else.
+// What the hub didn't know of a mirror when a janitor deleted it may be done again, and nothing
+// else.
 func TestAfterAJanitor(t *testing.T) {
 	for name, row := range map[string]struct {
 		kind  schedule.Kind

@@ -9,8 +9,8 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
 )
 
-// BackUp copies a worker's etcd, and returns how to put it back. Its admin restarts everything there
-// that watches the API server.
+// BackUp copies a worker's etcd, and returns how to put it back. Its admin restarts everything
+// there that watches the API server.
 func (f *Fleet) BackUp(w *Worker) (restore func(context.Context) error, err error) {
 	dir, err := os.MkdirTemp(f.options.Dir, "backup-")
 	if err != nil {

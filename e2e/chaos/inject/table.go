@@ -105,8 +105,8 @@ func (f fault) setClock() (func() error, error) {
 	return func() error { return f.worker().SetClock(0) }, f.worker().SetClock(f.Offset)
 }
 
-// skewClock ends with a start of the simulated kubelets: unlike real ones they would wait until their
-// clock is again what it was.
+// skewClock ends with a start of the simulated kubelets: unlike real ones they would wait until
+// their clock is again what it was.
 func (f fault) skewClock() (func() error, error) {
 	kubelets := f.component(binaries.Kwok)
 	heal, err := f.setClock()

@@ -250,8 +250,8 @@ func (s *Snapshot) patch(w *Worker, patch mirror.Patch) Plan {
 	}
 }
 
-// patchRecent changes recent fields of the mirror in place. What the worker refused is reported: it's
-// mostly a matter of its release.
+// patchRecent changes recent fields of the mirror in place. What the worker refused is reported:
+// it's mostly a matter of its release.
 func (s *Snapshot) patchRecent(w *Worker, patch mirror.PatchRecent) Plan {
 	if wait := w.Unmet.wait(patch.Diff(), maxUnmetBackoff, s.Now); wait > 0 {
 		return Plan{After: wait, Reports: w.differences(w.Unmet.Notes)}

@@ -168,8 +168,8 @@ func deleteTaken(ctx context.Context, t *turn, w worker, uid types.UID) error {
 	return client.IgnoreNotFound(err)
 }
 
-// removeTaken deletes the mirrors of a Job that is deleted that are being taken back: no watch shows
-// them.
+// removeTaken deletes the mirrors that are being taken back, as their Job is deleted: no watch
+// shows them.
 func (r *Reconciler) removeTaken(ctx context.Context, t *turn) error {
 	for _, name := range slices.Sorted(maps.Keys(t.known.mirrors)) {
 		m := t.known.mirrors[name]
