@@ -30,6 +30,37 @@
 //     is not connected.
 //   - A mirror waits, or is stuck, while no container of its Pods has run yet.
 //
+// # A finished Job has no finalizer
+//
+// The finalizer goes with the status that ends the Job, in one write: neither a worker nor a
+// manager keeps a finished Job from being deleted. The finalizer of an unfinished Job stays until
+// its mirrors are gone. What depends on it, and what holds for a finished Job instead:
+//
+//   - Removal of mirrors. Deleting removes those of an unfinished Job. Those of a finished Job stay
+//     until the Job is gone. Then the row is Absent, and its mirrors are orphaned. If the watch has
+//     shown that the Job is gone, Snapshot.Gone says how to delete them, and nobody asks the hub.
+//     Otherwise, as after a restart, the hub is asked, and they are deleted in the foreground.
+//   - A worker that isn't connected. Nothing waits for it, or for its loss. Its mirror is found as
+//     orphaned when it's connected again.
+//   - A worker that keeps its mirror. The event NotReleased needs a hub Job. That of a finished Job
+//     is gone, so only the metric jobferry_unreleased_mirrors shows the mirror.
+//   - A new Job of the same name. It meets the mirror of the old one in the row NameTaken.
+//   - Removal of a worker. Finished deletes the mirrors there, and changes nothing on the hub.
+//   - PlacementMissing, and statusWrite, which sets a finalizer that somebody removed, are about
+//     unfinished Jobs only. Finished removes a finalizer that the end has left, because somebody
+//     else wrote the status.
+//   - The account (package usage). The status that ends the Job has it. What is learnt later is
+//     written while the Job exists, and is lost with it: the time of Pods whose watch was behind
+//     that of the mirror. When an unfinished Job is deleted, the write that removes the finalizer
+//     counts what isn't written yet.
+//   - Spans (package spans). The status that ends the Job ends its root. The outcome Deleted is of
+//     unfinished Jobs only: the write that removes their finalizer.
+//   - Metrics. jobferry_jobs counts a finished Job until it is gone, not until its mirror is;
+//     jobferry_mirrors counts the mirror until that is gone.
+//   - What is remembered of the Job goes when it is gone. Snapshot.Gone is remembered until no
+//     worker has a mirror of the name any more.
+//   - Logs and Pods are found by the hub Job, as before: nobody sees them when it's gone.
+//
 // # Pacing
 //
 // A status write that only reports progress waits for ProgressFloor, longer while many status
