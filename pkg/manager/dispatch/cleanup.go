@@ -81,10 +81,12 @@ func (p *Plan) attempt(s *Snapshot, w *Worker, action MirrorAction) {
 // waits for it, or is to be assigned to it again.
 func (s *Snapshot) needs(w *Worker) bool {
 	switch {
-	case s.isAssigned(w), s.Job.DeletionTimestamp != nil && s.isMovedFrom(w.Name):
+	case s.isAssigned(w):
 		return true
 	case mirror.Finished(s.Job):
 		return false
+	case s.Job.DeletionTimestamp != nil && s.isMovedFrom(w.Name):
+		return true
 	default:
 		return w == s.former() || isPlacementMissing(s) && w == s.otherMirrors()[0]
 	}

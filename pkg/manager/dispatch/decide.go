@@ -15,8 +15,8 @@ type Situation string
 // The situations of a Job, in the order in which they are looked for.
 const (
 	Absent           Situation = "Absent"
-	Deleting         Situation = "Deleting"
 	Finished         Situation = "Finished"
+	Deleting         Situation = "Deleting"
 	Undecipherable   Situation = "Undecipherable"
 	PlacementMissing Situation = "PlacementMissing"
 	Handover         Situation = "Handover"
@@ -57,10 +57,11 @@ var jobSituations = []struct {
 }{
 	// No hub Job of ours has this name.
 	{Absent, isAbsent, func(*Snapshot) Plan { return Plan{} }},
+	// A finished Job gets no placement, no mirror and no status any more. It waits for nothing,
+	// also when it's being deleted.
+	{Finished, func(s *Snapshot) bool { return mirror.Finished(s.Job) }, planFinished},
 	// The hub Job is removed after its mirror.
 	{Deleting, func(s *Snapshot) bool { return s.Job.DeletionTimestamp != nil }, planDeleting},
-	// A finished Job gets no placement, no mirror and no status any more.
-	{Finished, func(s *Snapshot) bool { return mirror.Finished(s.Job) }, planFinished},
 	// Someone has edited the placement of a Job in several workers: nothing is done, nothing is
 	// undone.
 	{Undecipherable, func(s *Snapshot) bool { return s.Divided != nil && s.Divided.Err != nil }, planUndecipherable},
