@@ -37,6 +37,8 @@ TESTED ?= 1.36
 # What `make test` leaves to `make test-more`: folders of e2e for other releases of Kubernetes, for upgrades and
 # for Kueue; folders whose tests run again on other releases; and tests of the same story at length.
 MORE_FOLDERS   := dispatch/skew|dispatch/fields|kueue|upgrade
+# What both leave to `make clients`: its programs take minutes to fetch and build.
+CLIENT_FOLDERS := clients/terraform
 MORE_RELEASES  := ./admission ./placement ./reflect ./spanning ./worker
 LENGTH_FOLDERS := bench|clusters|dashboard|hostile
 MORE_LENGTH    := TestTwoHundredWorkersComeAndGo|TestManyJobs|TestQueues|TestScale|TestSoak|TestSpan|TestAllAtOnce|TestAnswersWithoutAnEnd
@@ -147,7 +149,7 @@ test-e2e: build ## Tests on real API servers (E2E=./dispatch/... for some of the
 	@echo "==> Tests on real API servers"
 	@cd e2e && export JOBFERRY_BIN=$(CURDIR)/bin $(if $(E2E),,RIG_HUB=$(TESTED) RIG_WORKER=$(TESTED)) && \
 		$(call gotest,e2e) -count 1 -p $(E2E_PARALLEL) -timeout $(E2E_TIMEOUT) \
-		$(or $(E2E),-skip '^($(MORE_LENGTH))$$' $$($(GO) list ./... | grep -vE '/e2e/($(MORE_FOLDERS))(/|$$)'))
+		$(or $(E2E),-skip '^($(MORE_LENGTH))$$' $$($(GO) list ./... | grep -vE '/e2e/($(MORE_FOLDERS)|$(CLIENT_FOLDERS))(/|$$)'))
 
 .PHONY: test-rules
 test-rules: ## What pkg/mirror lets through, held against the API servers' own validation (RELEASES=1.33,1.34,1.35,1.36,1.37 CHECKS=100); `make test` has two of them
@@ -227,6 +229,11 @@ test-upgrade: build ## Jobs that run while Jobferry is upgraded and rolled back 
 e2e-kueue: ## With the real Kueue: hundreds of Jobs of two teams (FLEET=300); `make test` has a short form
 	@$(GO) -C e2e run ./cmd/rig-build -tool kueue >/dev/null
 	$(GO) -C e2e test -count 1 -timeout 30m ./kueue/... -args -fleet $(FLEET)
+
+.PHONY: clients
+clients: build ## Terraform and its provider for Kubernetes, built from their modules once, manage dispatched Jobs
+	@$(GO) -C e2e run ./cmd/rig-build -tool terraform,terraform-provider-kubernetes >/dev/null
+	JOBFERRY_BIN=$(CURDIR)/bin $(GO) -C e2e test -count 1 -timeout 20m -v ./clients/...
 
 .PHONY: matrix
 matrix: build ## The main stories for each pair of Kubernetes releases (HUB="1.33 1.35 1.37" WORKER="1.36 1.37"); writes docs/compatibility.md, and continues where it was stopped

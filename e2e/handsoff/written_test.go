@@ -1,7 +1,6 @@
 package handsoff_test
 
 import (
-	"encoding/json"
 	"slices"
 	"testing"
 	"time"
@@ -56,53 +55,6 @@ func TestAJobStaysAsItWasWritten(t *testing.T) {
 	want := []string{string(batchv1.JobSuccessCriteriaMet), string(hubstate.Placed), string(hubstate.State), string(batchv1.JobComplete)}
 	if !slices.Equal(order, want) {
 		t.Errorf("conditions %v, want %v", order, want)
-	}
-}
-
-// What a client exported of a Job before, it writes back later: kubectl with replace and apply, and
-// Terraform's provider, which replaces labels and annotations as a whole. The Job runs on.
-func TestAnExportIsWrittenBack(t *testing.T) {
-	f := ferrytest.For(t)
-	f.RunManager()
-	f.Register("w1")
-	f.LeaveWorker("w1")
-	jobs := f.Hub.Client().BatchV1().Jobs(f.NS)
-	created := f.Submit("job", rigtest.RunForever())
-	placed := f.HubJobUntil("job", func(j *batchv1.Job) bool { return ferrytest.ClusterOf(j) == "w1" })
-	f.HubJobUntil("job", rigtest.Running(1))
-	before := f.MirrorUntil("w1", "job", rigtest.Running(1))
-
-	for name, export := range map[string]*batchv1.Job{"when it was created": created, "when it was placed": placed} {
-		for _, how := range [][]string{{"replace"}, {"apply"}, {"apply", "--server-side", "--force-conflicts"}} {
-			manifest := export.DeepCopy()
-			manifest.APIVersion, manifest.Kind, manifest.ResourceVersion, manifest.ManagedFields = "batch/v1", "Job", "", nil
-			text, err := json.Marshal(manifest)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := f.Hub.Kubectl(f.Context(), string(text), append(how, "-n", f.NS, "-f", "-")...); err != nil {
-				t.Errorf("as it was %s, %v: %v", name, how, err)
-			}
-			is := f.HubJobUntil("job", rigtest.Running(1))
-			f.HubJobUntil("job", func(j *batchv1.Job) bool { return slices.Contains(j.Finalizers, v1alpha1.FinalizerMirror) })
-			if ferrytest.ClusterOf(is) != "w1" {
-				t.Errorf("as it was %s, %v: the Job is on %q", name, how, ferrytest.ClusterOf(is))
-			}
-		}
-	}
-	terraform, err := json.Marshal([]map[string]any{
-		{"op": "replace", "path": "/metadata/annotations", "value": created.Annotations},
-		{"op": "replace", "path": "/spec/parallelism", "value": 2},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := jobs.Patch(f.Context(), "job", types.JSONPatchType, terraform, metav1.PatchOptions{}); err != nil {
-		t.Errorf("Terraform: %v", err)
-	}
-	f.MirrorUntil("w1", "job", func(m *batchv1.Job) bool { return *m.Spec.Parallelism == 2 })
-	if after := f.MirrorUntil("w1", "job", rigtest.Running(1)); after.UID != before.UID {
-		t.Error("the mirror was made anew")
 	}
 }
 

@@ -25,6 +25,9 @@ const (
 	// Kueue is Kueue's manager, which runs beside a hub; a tool, too. See ModuleDir for its CRDs
 	// and webhooks.
 	Kueue = "kueue"
+	// Terraform and its provider for Kubernetes are clients of the hub; tools, too.
+	Terraform         = "terraform"
+	TerraformProvider = "terraform-provider-kubernetes"
 )
 
 // Release is a Kubernetes minor version that the rig can run, such as "1.36".
@@ -96,6 +99,8 @@ var tools = []program{
 	{name: ContainerdShim, module: "containerd", pkg: "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2"},
 	{name: Ctr, module: "containerd", pkg: "github.com/containerd/containerd/v2/cmd/ctr"},
 	{name: Kueue, module: "kueue", pkg: "sigs.k8s.io/kueue/cmd/kueue"},
+	{name: Terraform, module: "terraform", pkg: "github.com/hashicorp/terraform"},
+	{name: TerraformProvider, module: "terraform-provider-kubernetes", pkg: "github.com/hashicorp/terraform-provider-kubernetes"},
 }
 
 // controlPlane are the programs that differ between releases.
