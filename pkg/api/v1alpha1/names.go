@@ -93,8 +93,8 @@ const (
 	// LabelMirrorID on the Pods of a mirror is what its selector asks for: each mirror has another
 	// value.
 	LabelMirrorID = "jobferry.dev/mirror-id"
-	// FinalizerEnd keeps a mirror that has a TTL, which only a policy in the worker can have set, until
-	// the hub knows how the Job has ended.
+	// FinalizerEnd keeps a mirror that has a TTL, which only a policy in the worker can have set,
+	// until the hub knows how the Job has ended.
 	FinalizerEnd = "jobferry.dev/end"
 	// AnnotationHubUID holds the UID of the hub Job.
 	AnnotationHubUID = "jobferry.dev/hub-uid"

@@ -127,7 +127,7 @@ func TestLost(t *testing.T) {
 		"its queue takes it back":  {checked(look(placed, at("a", nil, lost))), WorkerLost, nil, "queue takes it back"},
 		"moved from a lost worker": {look(movedJob(), at("a", mirrorOf(placed), lost), at("b", nil)), MirrorMissing, []string{"create suspended in b"}, "Created"},
 		"moved, deleted: it doesn't wait for a lost worker": {
-			look(movedJob(deleting), at("a", mirrorOf(placed), lost), at("b", nil)), Deleting, []string{"remove finalizer"}, "",
+			look(movedJob(deleting), at("a", mirrorOf(placed), lost), at("b", nil)), Deleting, []string{"confirm that b is left", "remove finalizer"}, "",
 		},
 	})
 }

@@ -21,7 +21,7 @@ func planMissing(s *Snapshot, w *Worker) Plan {
 	policy, problem := onClusterLost(s)
 	if s.vanished() && policy == v1alpha1.OnClusterLostWait {
 		// perhaps it's there, and has only lost its marks
-		return Plan{Actions: []Action{ConfirmLeft{w.Name}}, Reports: append(problem, warn(v1alpha1.EventMirrorRecreated, gone(w)+
+		return Plan{Again: true, Actions: []Action{ConfirmLeft{w.Name}}, Reports: append(problem, warn(v1alpha1.EventMirrorRecreated, gone(w)+
 			": it isn't run again, as its annotation "+v1alpha1.AnnotationOnClusterLost+" says; change that, or create the Job anew, to have it run"))}
 	}
 	target := s.target(w)

@@ -40,7 +40,7 @@ func TestNamespaceNotDispatched(t *testing.T) {
 		"one that runs, its worker is lost": {look(placed, at("a", mirrorOf(placed), unreachable, away)), WorkerLost, []string{"move from a"}},
 		"one that has finished":             {look(hubJob(placedOn("a"), complete), at("a", mirrorOf(placed, complete))), Finished, nil},
 		"one that is deleted":               {look(hubJob(placedOn("a"), deleting), at("a", mirrorOf(placed))), Deleting, []string{"delete in a"}},
-		"... and its mirror is gone":        {look(hubJob(placedOn("a"), deleting), at("a", nil)), Deleting, []string{"remove finalizer"}},
+		"... and its mirror is gone":        {look(hubJob(placedOn("a"), deleting), at("a", nil)), Deleting, []string{"confirm that a is left", "remove finalizer"}},
 	}
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {

@@ -51,7 +51,7 @@ func TestNothingWaitsForAWorkerThatKeepsAMirror(t *testing.T) {
 		"... elsewhere":                   {look(hubJob(placedOn("b")), at("b", nil), at("a", mirrorOf(placed, other, deleting))), MirrorMissing, []string{"create in b"}, "Mirrored", late},
 		"... and the Job is deleted":      {look(hubJob(placedOn("a"), deleting), at("a", mirrorOf(placed, other, deleting))), Deleting, []string{"remove finalizer"}, "", late},
 		"made up elsewhere, and kept":     {look(hubJob(placedOn("b"), running(0)), at("b", mirrorOf(placed, running(0))), at("a", stuck, asked(late))), Mirrored, nil, notReleased, 0},
-		"... while the Job is deleted":    {look(hubJob(placedOn("b"), deleting), at("b", nil), at("a", stuck)), Deleting, []string{"remove finalizer"}, "", late},
+		"... while the Job is deleted":    {look(hubJob(placedOn("b"), deleting), at("b", nil), at("a", stuck)), Deleting, []string{"confirm that b is left", "remove finalizer"}, "", late},
 		"... before the Job is placed":    {look(hubJob(), at("a", stuck)), Unplaced, []string{"place"}, "", late},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -39,9 +39,21 @@ func planDeleting(s *Snapshot) Plan {
 		}
 	}
 	if !waits {
+		plan.confirmGone(s)
 		plan.Actions = append(plan.Actions, RemoveFinalizer{})
 	}
 	return plan
+}
+
+// confirmGone looks for mirrors by name that the watches don't show: they may have lost their marks.
+// They have the time that a worker has for releasing a Job.
+func (p *Plan) confirmGone(s *Snapshot) {
+	for _, w := range s.holders() {
+		if w.Synced && w.Mirror == nil && w.Orphan == nil && !s.isOverdue(w) {
+			p.Actions, p.Again = append(p.Actions, ConfirmLeft{w.Name}), true
+			p.awaitRelease(s, w)
+		}
+	}
 }
 
 // planFinished leaves everything as it is: the mirror stays, with its Pods and their logs, until

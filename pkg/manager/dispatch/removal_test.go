@@ -34,13 +34,13 @@ func TestDeletionPropagates(t *testing.T) {
 		"background, for too long":     {look(leaving, at("a", mirrorOf(placed), asked(late))), background, []string{"remove finalizer", "suspend and delete behind in a"}},
 		"not shown yet":                {look(leaving, at("a", mirrorOf(placed))), "", nil},
 		"not shown yet, and no mirror": {look(leaving, at("a", nil)), "", nil},
-		"the mirror is gone":           {look(leaving, at("a", nil)), background, []string{"remove finalizer"}},
+		"the mirror is gone":           {look(leaving, at("a", nil)), background, []string{"confirm that a is left", "remove finalizer"}},
 		"the mirror stays":             {look(leaving, at("a", mirrorOf(placed, deleting))), background, nil},
 		"the worker is away":           {look(leaving, at("a", mirrorOf(placed), unreachable)), background, nil},
 		"the worker is lost":           {look(leaving, at("a", mirrorOf(placed), lost)), background, []string{"remove finalizer"}},
 		"during a move":                {moved(), background, []string{"delete behind in b", "delete behind in a"}},
 		"with an earlier Job's mirror": {look(leaving, at("a", mirrorOf(placed, other))), background, []string{"remove finalizer", "delete in a if gone from hub"}},
-		"with a stale mirror":          {look(leaving, at("a", nil), at("b", mirrorOf(placed))), background, []string{"remove finalizer", "suspend and delete in b if stale"}},
+		"with a stale mirror":          {look(leaving, at("a", nil), at("b", mirrorOf(placed))), background, []string{"confirm that a is left", "remove finalizer", "suspend and delete in b if stale"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			row.given.Deletion = row.policy

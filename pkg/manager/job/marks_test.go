@@ -98,8 +98,21 @@ func TestDeletedWithoutMarks(t *testing.T) {
 		w.fail("it's gone already")
 	}
 	w.deletes(metav1.DeletePropagationBackground)
-	w.step(time.Second)
+	w.step(2 * awaitAtMost)
 	if w.hub.jobs[jobKey] != nil || w.worker("a").api.jobs[jobKey] != nil {
+		w.fail("ends as:\n%s", w.state())
+	}
+}
+
+// A mirror loses its marks as its Job is deleted: the Job doesn't go before it.
+func TestDeletedAsMarksGo(t *testing.T) {
+	w := newWorld(t)
+	runs(w)
+	a := w.worker("a")
+	a.api.change(jobKey, func(m *batchv1.Job) { delete(m.Labels, v1alpha1.LabelOrigin) })
+	w.deletes(metav1.DeletePropagationBackground)
+	w.step(time.Minute)
+	if w.hub.jobs[jobKey] != nil || a.api.jobs[jobKey] != nil {
 		w.fail("ends as:\n%s", w.state())
 	}
 }
