@@ -45,8 +45,8 @@ func planDeleting(s *Snapshot) Plan {
 	return plan
 }
 
-// confirmGone looks for mirrors by name that the watches don't show: they may have lost their marks.
-// They have the time that a worker has for releasing a Job.
+// confirmGone looks for mirrors by name that the watches don't show, as they may have lost their
+// marks. They have the time that a worker has for releasing a Job.
 func (p *Plan) confirmGone(s *Snapshot) {
 	for _, w := range s.holders() {
 		if w.Synced && w.Mirror == nil && w.Orphan == nil && !s.isOverdue(w) {
