@@ -75,8 +75,8 @@ func watchAll(t *testing.T, namespace string, jobs []*job, clusters ...*rig.Clus
 			t.Fatal(err)
 		}
 		w.clients[c.Name()] = client
-		watches.Go(func() { watch.Jobs(ctx, c.Name(), client, namespace, w.observe) })
-		watches.Go(func() { watch.Pods(ctx, c.Name(), client, namespace, w.observe) })
+		watches.Go(func() { watch.Jobs(ctx, c.Name(), client, namespace, w.observe, nil) })
+		watches.Go(func() { watch.Pods(ctx, c.Name(), client, namespace, w.observe, nil) })
 	}
 	return w
 }
