@@ -361,8 +361,8 @@ func preferring(worker string) rigtest.Option {
 	return func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationClusterPreference] = "name=" + worker + "; *" }
 }
 
-// A worker's clocks are off. A Job's times on the hub are as if they weren't: its TTL counts from its
-// end, and it has run as long as it did.
+// A worker's clocks are off. A Job's times on the hub are as if they weren't: its TTL counts from
+// its end, and it has run as long as it did.
 func TestClocksOfAWorker(t *testing.T) {
 	if !clock.Supported {
 		t.Skip("clocks can't be set here")
