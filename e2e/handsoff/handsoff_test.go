@@ -309,7 +309,7 @@ func TestAPolicySetsATTL(t *testing.T) {
 	f.Register("w1")
 	f.LeaveWorker("w1")
 	hasPolicy(t, f, f.Cluster("w1"), aTTL, func(j *batchv1.Job) bool { return j.Spec.TTLSecondsAfterFinished != nil })
-	f.Submit("job", rigtest.RunForever())
+	f.Submit("job", ferrytest.OnWorker("w1"), rigtest.RunForever())
 	f.HubJobUntil("job", rigtest.Running(1))
 	f.EventUntil("job", "Drift", "ttlSecondsAfterFinished")
 	first := f.MirrorUntil("w1", "job", mirror.AwaitsEnd)
@@ -369,12 +369,16 @@ func TestClocksOfAWorker(t *testing.T) {
 	}
 	f := ferrytest.For(t)
 	f.RunManager()
-	w1 := f.Cluster("w1")
+	worker := f.Cluster("clocks")
 	set := func(offset time.Duration) {
 		t.Helper()
 		for _, name := range []string{binaries.APIServer, binaries.ControllerManager, binaries.Kwok} {
-			c := w1.Component(name)
-			if err := c.SetClock(offset); err != nil {
+			c := worker.Component(name)
+			var err error
+			if wait.PollUntilContextTimeout(context.Background(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+				err = c.SetClock(offset) // it fails while the process asks for the time
+				return err == nil, nil
+			}) != nil {
 				t.Fatal(err)
 			}
 			if name != binaries.APIServer { // what was due by another clock isn't waited for
@@ -385,16 +389,16 @@ func TestClocksOfAWorker(t *testing.T) {
 		}
 	}
 	t.Cleanup(func() { set(0) })
-	f.Register("w1")
-	f.LeaveWorker("w1")
+	f.Register("clocks")
+	f.LeaveWorker("clocks")
 	for name, offset := range map[string]time.Duration{"behind": -5 * time.Minute, "ahead": 90 * time.Minute} {
 		set(offset)
-		f.WorkerUntil("w1", func(w *v1alpha1.WorkerCluster) bool {
+		f.WorkerUntil("clocks", func(w *v1alpha1.WorkerCluster) bool {
 			c := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionClockAgrees)
 			return c != nil && strings.Contains(c.Message, strings.TrimPrefix(offset.Round(time.Minute).String(), "-"))
 		})
 		const ran = 4 * time.Second
-		f.Submit(name, rigtest.RunFor(ran))
+		f.Submit(name, rigtest.RunFor(ran), ferrytest.OnWorker("clocks"))
 		done := f.HubJobUntil(name, rigtest.Complete)
 		now, start, end := time.Now(), done.Status.StartTime, done.Status.CompletionTime
 		if start.Before(&done.CreationTimestamp) || end.Sub(start.Time) < ran-2*time.Second || end.After(now) || now.Sub(end.Time) > ran {
@@ -402,7 +406,7 @@ func TestClocksOfAWorker(t *testing.T) {
 		}
 	}
 	set(0)
-	f.WorkerUntil("w1", func(w *v1alpha1.WorkerCluster) bool {
+	f.WorkerUntil("clocks", func(w *v1alpha1.WorkerCluster) bool {
 		return meta.IsStatusConditionTrue(w.Status.Conditions, v1alpha1.ConditionClockAgrees)
 	})
 }

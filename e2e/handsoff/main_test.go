@@ -14,5 +14,6 @@ func TestMain(m *testing.M) {
 		rig.Options{Name: ferrytest.HubName, Release: binaries.Hub(binaries.Current)},
 		rig.Options{Name: "w1", Release: binaries.Worker(binaries.Current), Nodes: []rig.Nodes{{Count: 2}}},
 		rig.Options{Name: "w2", Release: binaries.Worker(binaries.Current), Nodes: []rig.Nodes{{Count: 1}}},
+		rig.Options{Name: "clocks", Release: binaries.Worker(binaries.Current), Nodes: []rig.Nodes{{Count: 1}}},
 	)
 }

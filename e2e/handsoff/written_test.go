@@ -18,15 +18,26 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 )
 
+// A Job that no worker can take says so in its status, for as long as it waits.
+func TestAJobSaysWhyItWaits(t *testing.T) {
+	f := ferrytest.For(t)
+	f.RunManager()
+	f.Register("w1")
+	f.LeaveWorker("w1")
+	f.Submit("job", rigtest.RunForever(), ferrytest.WithSelector("name=nowhere"))
+	f.HubJobUntil("job", func(job *batchv1.Job) bool { return hubstate.Get(job, hubstate.Waits) == string(hubstate.NoWorker) })
+	f.Patch("job", `{"metadata":{"annotations":{"jobferry.dev/cluster-selector":"name=w1"}}}`)
+	f.HubJobUntil("job", func(job *batchv1.Job) bool { return ferrytest.ClusterOf(job) == "w1" && rigtest.Running(1)(job) })
+}
+
 // Jobferry writes a Job's status and one finalizer, which goes with the Job's end. All else is as
 // its user wrote it.
 func TestAJobStaysAsItWasWritten(t *testing.T) {
 	f := ferrytest.For(t)
 	f.RunManager()
-	written := f.Submit("job", rigtest.RunForever())
-	f.HubJobUntil("job", func(job *batchv1.Job) bool { return hubstate.Get(job, hubstate.Waits) == string(hubstate.NoWorker) })
 	f.Register("w1")
 	f.LeaveWorker("w1")
+	written := f.Submit("job", rigtest.RunForever())
 	as := func(is *batchv1.Job, finalizers ...string) {
 		t.Helper()
 		for what, both := range map[string][2]any{
@@ -42,8 +53,9 @@ func TestAJobStaysAsItWasWritten(t *testing.T) {
 		}
 	}
 	as(f.HubJobUntil("job", rigtest.Running(1)), v1alpha1.FinalizerMirror)
-	for _, pod := range f.Pods(f.Cluster("w1")) {
-		f.EndPod("w1", pod.Name)
+	worker := f.AssignedWorker("job") // other tests have registered some, too
+	for _, pod := range f.Pods(f.Cluster(worker)) {
+		f.EndPod(worker, pod.Name)
 	}
 	ended := f.HubJobUntil("job", rigtest.Complete)
 	as(ended)
