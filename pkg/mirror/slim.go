@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"fmt"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/util/decoded"
+	"github.com/jobferry/jobferry/pkg/util/digest"
 )
 
 // A cache holds a Pod template that has maxHeldTemplate bytes of protobuf at most, and that takes
@@ -39,6 +41,26 @@ var (
 		v1alpha1.AnnotationPodStartTimeout, v1alpha1.AnnotationMaxClusters, v1alpha1.AnnotationTraceParent,
 	}
 )
+
+// Version stands for what a hub Job asks for: two that are equal are placed alike.
+type Version digest.Digest
+
+// VersionOf returns the version of all that is read of a hub Job, but for what the manager writes
+// itself.
+func VersionOf(hub *batchv1.Job) Version {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s %d", hub.UID, hub.Generation)
+	for _, key := range annotationsRead {
+		fmt.Fprintf(&text, " %q", hub.Annotations[key])
+	}
+	for _, key := range labelsRead {
+		fmt.Fprintf(&text, " %q", hub.Labels[key])
+	}
+	if c := findCondition(&hub.Status, batchv1.JobSuspended); c != nil {
+		fmt.Fprintf(&text, " %s %d", c.Status, c.LastTransitionTime.Unix())
+	}
+	return Version(digest.Of(text.String()))
+}
 
 // Lighten removes from a hub Job its Pod template, and all else that can be large and isn't read
 // without it. That there is a policy stays visible, and so does the Pods' grace period.

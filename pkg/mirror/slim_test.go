@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 func TestSlim(t *testing.T) {
@@ -69,6 +71,35 @@ func TestLargeMirrorsAreHeldLight(t *testing.T) {
 		size := m.Spec.Template.Size()
 		if SlimMirror(m); Light(m) != light {
 			t.Errorf("%d terms, %d bytes of protobuf: light: %t", terms, size, Light(m))
+		}
+	}
+}
+
+// What the manager writes to a Job that waits leaves its version as it is, or the Job would lose its
+// turn; what a user writes doesn't.
+func TestVersionOf(t *testing.T) {
+	for name, row := range map[string]struct {
+		change  func(*batchv1.Job)
+		changes bool
+	}{
+		"the status": {func(j *batchv1.Job) {
+			j.ResourceVersion, j.Finalizers = "2", []string{v1alpha1.FinalizerMirror}
+			j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: "jobferry.dev/Placed", Status: corev1.ConditionFalse})
+		}, false},
+		"another label": {func(j *batchv1.Job) { j.Labels = map[string]string{"team": "a"} }, false},
+		"lightened":     {Lighten, false},
+		"the spec":      {func(j *batchv1.Job) { j.Generation++ }, true},
+		"another Job":   {func(j *batchv1.Job) { j.UID = "another" }, true},
+		"its selector":  {func(j *batchv1.Job) { j.Annotations = map[string]string{v1alpha1.AnnotationClusterSelector: "a=b"} }, true},
+		"its queue":     {func(j *batchv1.Job) { j.Labels = map[string]string{LabelKueueQueue: "a"} }, true},
+		"it's resumed": {func(j *batchv1.Job) {
+			j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobSuspended, Status: corev1.ConditionFalse})
+		}, true},
+	} {
+		before, after := job().Obj(), job().Obj()
+		row.change(after)
+		if changes := VersionOf(before) != VersionOf(after); changes != row.changes {
+			t.Errorf("%s: it changes: %v, want %v", name, changes, row.changes)
 		}
 	}
 }

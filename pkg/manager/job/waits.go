@@ -39,10 +39,9 @@ func (r *Reconciler) showWait(ctx context.Context, t *turn, plan dispatch.Plan, 
 	}
 	next := t.Job.Status
 	next.Conditions = hubstate.Changes{hubstate.Waits: string(wait)}.Conditions(t.Job, next.Conditions, t.Now)
-	written, err := r.patchStatus(ctx, t, mirror.StatusPatch(t.Job, &next, t.Job.Finalizers))
+	_, err := r.patchStatus(ctx, t, mirror.StatusPatch(t.Job, &next, t.Job.Finalizers))
 	if err == nil {
 		shown()
-		r.line.Wrote(t.Job, written)
 	}
 	return done.after, client.IgnoreNotFound(err)
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
+	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/placement"
 )
 
@@ -17,10 +18,11 @@ type entry struct {
 	waiting.Job
 	// request has no Job while it waits: there may be many of them, of any size.
 	request placement.Request
-	// version is the Job's resourceVersion. A large one has much in it, or takes much work to find
-	// nodes for: it gets no reservation. A heavy one takes much work to judge. Neither is
-	// judged by a walk, or under the lock. isNext: a walk has left it to its own reconcile.
-	version              string
+	// version is what the Job asks for; the manager's own writes leave it as it is. A large Job has
+	// much in it, or takes much work to find nodes for: it gets no reservation. A heavy one takes
+	// much work to judge. Neither is judged by a walk, or under the lock. isNext: a walk has left it
+	// to its own reconcile.
+	version              mirror.Version
 	large, heavy, isNext bool
 	// reads are what it's judged by besides, and out where no node came for its Pods.
 	reads placement.Reads
@@ -64,7 +66,7 @@ func (l *Line) newEntry(q Question) *entry {
 	job := q.Job
 	large := job.Size() > maxInLine || placement.IsHeavy(&job.Spec.Template.Spec)
 	altered := job.Spec.Template.Spec.RuntimeClassName != nil
-	w := &entry{tries: 1, request: q.Request, class: q.Class.Name, version: job.ResourceVersion, large: large, heavy: large, altered: altered, Job: waiting.Job{
+	w := &entry{tries: 1, request: q.Request, class: q.Class.Name, version: mirror.VersionOf(job), large: large, heavy: large, altered: altered, Job: waiting.Job{
 		Key: keyOf(job), UID: job.UID, Priority: q.Class.Value, Created: job.CreationTimestamp.Time,
 		Shape: shapeInLine(&job.Spec.Template, large), Pods: placement.PodsWanted(job),
 		Exempt: q.Exempt, Usual: l.runtimes.Usual(job.Namespace),
@@ -155,15 +157,6 @@ func (w *entry) unjudged(candidates []placement.Cluster, need waiting.Need) *ent
 	return &waits
 }
 
-// Wrote is called when a status was written that changes nothing of what a Job asks for.
-func (l *Line) Wrote(before, after *batchv1.Job) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if w := l.waiters[keyOf(before)]; w != nil && w.version == before.ResourceVersion {
-		w.version = after.ResourceVersion
-	}
-}
-
 // Withdraw takes a Job out of the line that waits no more, or goes.
 func (l *Line) Withdraw(key types.NamespacedName) {
 	l.mu.Lock()
@@ -194,7 +187,7 @@ func (l *Line) withdrawLocked(key types.NamespacedName, again *entry) {
 // now.
 func (l *Line) takeChosenLocked(request *placement.Request) *entry {
 	w := l.waiters[keyOf(request.Job)]
-	if w == nil || w.chosen == nil || w.UID != request.Job.UID || w.version != request.Job.ResourceVersion {
+	if w == nil || w.chosen == nil || w.UID != request.Job.UID || w.version != mirror.VersionOf(request.Job) {
 		return nil
 	}
 	v, ok := l.workers.Worker(w.chosen.Cluster)

@@ -167,7 +167,7 @@ func (w *walker) judge(entry *entry, admits func(string) int64, avoid func(strin
 		return w.ask(entry)
 	}
 	ctx, request := context.Background(), entry.request
-	if request.Job = w.jobs.Cached(ctx, job.Key); request.Job == nil || request.Job.ResourceVersion != entry.version || mirror.Light(request.Job) {
+	if request.Job = w.jobs.Cached(ctx, job.Key); request.Job == nil || mirror.VersionOf(request.Job) != entry.version || mirror.Light(request.Job) {
 		w.jobs.Enqueue(job.Key) // the others don't wait for it: it has just changed
 		return waiting.Outcome{}
 	}
