@@ -17,6 +17,7 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/jobview"
 )
 
@@ -248,6 +249,7 @@ func watchesTheTable(t *testing.T) {
 	u := login(f, t, "watcher").grant(f, f.NS, "get, list, watch: dispatchedjobs")
 	f.Submit("before", ferrytest.OnWorker("nowhere"))
 	f.EventUntil("before", "Pending", "")
+	f.HubJobUntil("before", func(j *batchv1.Job) bool { return hubstate.Get(j, hubstate.Waits) != "" }) // it changes no more
 	var jobs list
 	u.check(u.table(f.Context(), &jobs, f.NS))
 	next, err := u.watch(f.Context(), f.NS, "resourceVersion="+jobs.ResourceVersion)
