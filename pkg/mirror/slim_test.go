@@ -75,8 +75,8 @@ func TestLargeMirrorsAreHeldLight(t *testing.T) {
 	}
 }
 
-// What the manager writes to a Job that waits leaves its version as it is, or the Job would lose its
-// turn; what a user writes doesn't.
+// What the manager writes to a Job that waits leaves its version as it is, or the Job would lose
+// its turn; what a user writes doesn't.
 func TestVersionOf(t *testing.T) {
 	for name, row := range map[string]struct {
 		change  func(*batchv1.Job)

@@ -266,7 +266,7 @@ func (r *Reconciler) refused(ctx context.Context, t *turn, refusal *refusalError
 }
 
 func (r *Reconciler) writeStatus(ctx context.Context, t *turn, a dispatch.WriteStatus) (result, error) {
-	_, err := r.patchStatus(ctx, t, a.Patch)
+	err := r.patchStatus(ctx, t, a.Patch)
 	if apierrors.IsInvalid(err) {
 		return r.statusRejected(ctx, t, err), nil
 	}

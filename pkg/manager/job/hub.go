@@ -34,15 +34,15 @@ func (r *Reconciler) patchPlacement(ctx context.Context, t *turn, changes hubsta
 }
 
 // patchStatus patches a hub Job's status, and remembers the answer.
-func (r *Reconciler) patchStatus(ctx context.Context, t *turn, patch []byte) (*batchv1.Job, error) {
+func (r *Reconciler) patchStatus(ctx context.Context, t *turn, patch []byte) error {
 	r.inFlight.Add(1)
 	defer r.inFlight.Add(-1)
 	answer, err := t.whole.patchStatus(ctx, t.Job.UID, client.RawPatch(types.MergePatchType, patch))
 	if err != nil {
-		return nil, &hubError{err}
+		return &hubError{err}
 	}
 	r.wroteHub(t, answer)
-	return answer, nil
+	return nil
 }
 
 func (r *Reconciler) wroteHub(t *turn, answer *batchv1.Job) {
@@ -83,7 +83,7 @@ func (r *Reconciler) removeFinalizer(ctx context.Context, t *turn) (result, erro
 			return result{}, err
 		}
 	}
-	_, err := r.patchStatus(ctx, t, mirror.StatusPatch(t.Job, &t.Job.Status, mirror.Finalizers(t.Job, false)))
+	err := r.patchStatus(ctx, t, mirror.StatusPatch(t.Job, &t.Job.Status, mirror.Finalizers(t.Job, false)))
 	if err == nil && t.Job.DeletionTimestamp != nil {
 		r.accountant.count(t.Job, t.Account().Closed()) // nobody will write it
 	}

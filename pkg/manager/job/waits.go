@@ -39,7 +39,7 @@ func (r *Reconciler) showWait(ctx context.Context, t *turn, plan dispatch.Plan, 
 	}
 	next := t.Job.Status
 	next.Conditions = hubstate.Changes{hubstate.Waits: string(wait)}.Conditions(t.Job, next.Conditions, t.Now)
-	_, err := r.patchStatus(ctx, t, mirror.StatusPatch(t.Job, &next, t.Job.Finalizers))
+	err := r.patchStatus(ctx, t, mirror.StatusPatch(t.Job, &next, t.Job.Finalizers))
 	if err == nil {
 		shown()
 	}
