@@ -201,3 +201,18 @@ func estimateOf(t *testing.T, data []byte) int64 {
 	size, _ := decoded.Message(reflect.TypeOf(object).Elem(), envelope.Raw, maxDecodedBytes)
 	return size
 }
+
+// The metadata of objects can be read of a worker.
+func TestMetadataIsRead(t *testing.T) {
+	all := &metav1.PartialObjectMetadataList{Items: make([]metav1.PartialObjectMetadata, 1)}
+	all.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadataList"))
+	all.APIVersion = "meta.k8s.io/v1"
+	all.Items[0].Annotations = map[string]string{"a": strings.Repeat("x", 2*alwaysSmall)}
+	var out bytes.Buffer
+	if err := protobuf.NewSerializer(kinds, kinds).Encode(all, &out); err != nil {
+		t.Fatal(err)
+	}
+	if size, err := checkObject(out.Bytes()); err != nil || size > 64<<10 {
+		t.Errorf("%d bytes, %v", size, err)
+	}
+}

@@ -2,9 +2,12 @@ package link
 
 import (
 	"bytes"
+	"errors"
 	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -12,6 +15,13 @@ import (
 	"github.com/jobferry/jobferry/pkg/util/decoded"
 	"github.com/jobferry/jobferry/pkg/util/quantities"
 )
+
+// kinds are those that a worker is asked for: Kubernetes' own, and the metadata of any.
+var kinds = func() *runtime.Scheme {
+	all := runtime.NewScheme()
+	utilruntime.Must(errors.Join(scheme.AddToScheme(all), metav1.AddMetaToScheme(all)))
+	return all
+}()
 
 // maxDecodedBytes bounds what an answer, or an event of a watch, may become in memory: in protobuf
 // two bytes are a Pod, which is a struct of more than a kilobyte.
@@ -38,7 +48,7 @@ func checkObject(data []byte) (size int64, err error) {
 	if err != nil {
 		return 0, nil
 	}
-	object, err := scheme.Scheme.New(gv.WithKind(envelope.Kind))
+	object, err := kinds.New(gv.WithKind(envelope.Kind))
 	if err != nil {
 		return 0, errTooLarge // without a kind, client-go takes it for what it has asked for
 	}
