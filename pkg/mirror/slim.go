@@ -1,12 +1,12 @@
 package mirror
 
 import (
-	"fmt"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/util/decoded"
@@ -34,8 +34,8 @@ func Slim(hub *batchv1.Job) {
 
 // The labels and annotations that are read of hub Jobs. All others are only copied into mirrors.
 var (
-	labelsRead      = []string{LabelKueueQueue}
-	annotationsRead = []string{
+	labelsRead      = [...]string{LabelKueueQueue}
+	annotationsRead = [...]string{
 		AnnotationKueueMinParallelism,
 		v1alpha1.AnnotationClusterSelector, v1alpha1.AnnotationClusterPreference, v1alpha1.AnnotationOnClusterLost,
 		v1alpha1.AnnotationPodStartTimeout, v1alpha1.AnnotationMaxClusters, v1alpha1.AnnotationTraceParent,
@@ -48,18 +48,24 @@ type Version digest.Digest
 // VersionOf returns the version of all that is read of a hub Job, but for what the manager writes
 // itself.
 func VersionOf(hub *batchv1.Job) Version {
-	var text strings.Builder
-	fmt.Fprintf(&text, "%s %d", hub.UID, hub.Generation)
-	for _, key := range annotationsRead {
-		fmt.Fprintf(&text, " %q", hub.Annotations[key])
+	asks := struct {
+		uid         types.UID
+		generation  int64
+		annotations [len(annotationsRead)]string
+		labels      [len(labelsRead)]string
+		suspended   corev1.ConditionStatus
+		since       int64
+	}{uid: hub.UID, generation: hub.Generation}
+	for i, key := range annotationsRead {
+		asks.annotations[i] = hub.Annotations[key]
 	}
-	for _, key := range labelsRead {
-		fmt.Fprintf(&text, " %q", hub.Labels[key])
+	for i, key := range labelsRead {
+		asks.labels[i] = hub.Labels[key]
 	}
 	if c := findCondition(&hub.Status, batchv1.JobSuspended); c != nil {
-		fmt.Fprintf(&text, " %s %d", c.Status, c.LastTransitionTime.Unix())
+		asks.suspended, asks.since = c.Status, c.LastTransitionTime.Unix()
 	}
-	return Version(digest.Of(text.String()))
+	return Version(digest.Of(asks))
 }
 
 // Lighten removes from a hub Job its Pod template, and all else that can be large and isn't read
@@ -71,7 +77,7 @@ func Lighten(hub *batchv1.Job) {
 	hub.ObjectMeta = metav1.ObjectMeta{
 		Namespace: had.Namespace, Name: had.Name, UID: had.UID, ResourceVersion: had.ResourceVersion, Generation: had.Generation,
 		CreationTimestamp: had.CreationTimestamp, DeletionTimestamp: had.DeletionTimestamp, Finalizers: had.Finalizers,
-		Labels: heldKeys(had.Labels, labelsRead), Annotations: heldKeys(had.Annotations, annotationsRead),
+		Labels: heldKeys(had.Labels, labelsRead[:]), Annotations: heldKeys(had.Annotations, annotationsRead[:]),
 	}
 	hub.Spec.Selector = nil
 	if hub.Spec.Scheduling != nil {

@@ -29,32 +29,33 @@ const (
 // the Job again.
 func (r *Reconciler) showWait(ctx context.Context, t *turn, plan dispatch.Plan, done result) (time.Duration, error) {
 	wait := t.waitAfter(plan, done)
-	shown := func() { t.record.update(func(m *memory) { m.waitDue = time.Time{} }) }
 	if wait == "" || hubstate.Wait(hubstate.Get(t.Job, hubstate.Waits)) == wait {
-		shown()
+		t.setWaitDue(time.Time{})
 		return done.after, nil
 	}
-	if due := r.waitDue(t); due.After(t.Now) {
+	if t.known.waitDue.IsZero() {
+		t.setWaitDue(t.Now.Add(max(waitShownAfter,
+			r.waits.reserve(t.Key.Namespace, 1), hubstate.WaitShown(t.Job).Add(waitInterval).Sub(t.Now))))
+	}
+	if due := t.known.waitDue; due.After(t.Now) {
 		return wake.Soonest(done.after, due.Sub(t.Now)), nil
 	}
 	next := t.Job.Status
 	next.Conditions = hubstate.Changes{hubstate.Waits: string(wait)}.Conditions(t.Job, next.Conditions, t.Now)
 	err := r.patchStatus(ctx, t, mirror.StatusPatch(t.Job, &next, t.Job.Finalizers))
 	if err == nil {
-		shown()
+		t.setWaitDue(time.Time{})
 	}
 	return done.after, client.IgnoreNotFound(err)
 }
 
-// waitDue is when it may be written why a Job waits.
-func (r *Reconciler) waitDue(t *turn) (due time.Time) {
-	t.record.update(func(m *memory) {
-		if m.waitDue.IsZero() {
-			m.waitDue = t.Now.Add(max(waitShownAfter, r.waits.reserve(t.Key.Namespace, 1), hubstate.WaitShown(t.Job).Add(waitInterval).Sub(t.Now)))
-		}
-		due = m.waitDue
-	})
-	return due
+// setWaitDue remembers when it's to be written why the Job waits; zero: it isn't.
+func (t *turn) setWaitDue(due time.Time) {
+	if t.known.waitDue.Equal(due) {
+		return // nearly always
+	}
+	t.known.waitDue = due
+	t.record.update(func(m *memory) { m.waitDue = due })
 }
 
 // waitAfter is why a Job has no placement after a plan was carried out; empty: it has one, needs

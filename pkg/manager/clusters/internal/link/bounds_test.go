@@ -209,7 +209,7 @@ func TestMetadataIsRead(t *testing.T) {
 	all.APIVersion = "meta.k8s.io/v1"
 	all.Items[0].Annotations = map[string]string{"a": strings.Repeat("x", 2*alwaysSmall)}
 	var out bytes.Buffer
-	if err := protobuf.NewSerializer(kinds, kinds).Encode(all, &out); err != nil {
+	if err := protobuf.NewSerializer(metadata, metadata).Encode(all, &out); err != nil {
 		t.Fatal(err)
 	}
 	if size, err := checkObject(out.Bytes()); err != nil || size > 64<<10 {

@@ -2,7 +2,6 @@ package link
 
 import (
 	"bytes"
-	"errors"
 	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,11 +14,11 @@ import (
 	"github.com/jobferry/jobferry/pkg/util/quantities"
 )
 
-// kinds are those that a worker is asked for: Kubernetes' own, and the metadata of any.
-var kinds = func() *runtime.Scheme {
-	all := runtime.NewScheme()
-	utilruntime.Must(errors.Join(scheme.AddToScheme(all), metav1.AddMetaToScheme(all)))
-	return all
+// metadata has the kinds of answers that are the metadata of objects of any kind.
+var metadata = func() *runtime.Scheme {
+	kinds := runtime.NewScheme()
+	utilruntime.Must(metav1.AddMetaToScheme(kinds))
+	return kinds
 }()
 
 // maxDecodedBytes bounds what an answer, or an event of a watch, may become in memory: in protobuf
@@ -46,6 +45,10 @@ func checkObject(data []byte) (size int64, err error) {
 	gv, err := schema.ParseGroupVersion(envelope.APIVersion)
 	if err != nil {
 		return 0, nil
+	}
+	kinds := scheme.Scheme
+	if gv.Group == metav1.GroupName {
+		kinds = metadata
 	}
 	object, err := kinds.New(gv.WithKind(envelope.Kind))
 	if err != nil {
