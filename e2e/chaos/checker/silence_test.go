@@ -33,108 +33,113 @@ func (w *world) ready(e Event) {
 	w.see(e)
 }
 
-const hubJob = "hub-job"
+const (
+	hubJob = "hub-job"
+	minute = time.Minute
+)
+
+// silences are lives of a Job, and what they break.
+var silences = map[string]struct {
+	life func(w *world)
+	want []Rule
+}{
+	"not placed":                            {func(w *world) { w.hub(); w.listen(2 * minute) }, []Rule{Silent}},
+	"reported once for as long as it lasts": {func(w *world) { w.hub(); w.listen(10 * minute) }, []Rule{Silent}},
+	"and again when it's silent again": {func(w *world) {
+		w.hub()
+		w.listen(2 * minute)
+		w.place("open")
+		w.listen(2 * minute)
+	}, []Rule{Silent, Silent}},
+	"placed, and no Pod comes": {func(w *world) { w.place("open"); w.listen(2 * minute) }, []Rule{Silent}},
+	"a Pod runs for long": {func(w *world) {
+		w.place("open")
+		w.ready(w.run("open", 0))
+		w.listen(10 * minute)
+	}, nil},
+	"it never gets ready": {func(w *world) {
+		w.place("open")
+		w.run("open", 0)
+		w.listen(2 * minute)
+	}, []Rule{Silent}},
+	"it runs where the Job isn't placed": {func(w *world) {
+		w.place("fenced")
+		p := w.run("fenced", 0)
+		w.place("open")
+		w.ready(p)
+		w.listen(2 * minute)
+	}, []Rule{Silent}},
+	"it has run": {func(w *world) {
+		w.place("open")
+		p := w.run("open", 0)
+		w.ready(p)
+		w.listen(5 * minute)
+		w.succeed(p)
+		w.listen(2 * minute)
+	}, []Rule{Silent}},
+	"a reason was given": {func(w *world) {
+		w.hub()
+		w.say(hubJob, v1alpha1.EventPending)
+		w.listen(10 * minute)
+	}, nil},
+	"before the Job was seen": {func(w *world) {
+		w.say(hubJob, v1alpha1.EventPending)
+		w.hub()
+		w.listen(10 * minute)
+	}, nil},
+	"of another Job of the name": {func(w *world) {
+		w.hub()
+		w.say("other", v1alpha1.EventPending)
+		w.listen(2 * minute)
+	}, []Rule{Silent}},
+	"before it made progress": {func(w *world) {
+		w.hub()
+		w.say(hubJob, v1alpha1.EventPending)
+		w.listen(minute)
+		w.place("open")
+		w.listen(2 * minute)
+	}, []Rule{Silent}},
+	"what was done is no reason": {func(w *world) {
+		w.place("open")
+		w.say(hubJob, v1alpha1.EventPlaced)
+		w.listen(2 * minute)
+	}, []Rule{Silent}},
+	"but a word": {func(w *world) {
+		w.place("open")
+		for range 5 {
+			w.listen(80 * time.Second)
+			w.say(hubJob, v1alpha1.EventMirrorRecreated)
+		}
+	}, nil},
+	"so is a change of the status": {func(w *world) {
+		w.hub()
+		for _, message := range []string{"a", "b", "c"} {
+			w.listen(80 * time.Second)
+			w.hub(func(s *batchv1.JobStatus) { s.Conditions = []batchv1.JobCondition{{Type: "x", Message: message}} })
+		}
+	}, nil},
+	"out of touch": {func(w *world) {
+		w.place("open")
+		w.fault("open", schedule.BlackHoleLink)
+		w.say(hubJob, v1alpha1.EventOutOfTouch)
+		w.listen(10 * minute)
+	}, nil},
+	"and back": {func(w *world) {
+		w.place("open")
+		heal := w.fault("open", schedule.BlackHoleLink)
+		w.say(hubJob, v1alpha1.EventOutOfTouch)
+		w.listen(10 * minute)
+		heal()
+		w.listen(minute)
+		w.expect()
+		w.listen(minute)
+	}, []Rule{Silent}},
+	"it has ended": {func(w *world) { w.place("open"); w.hub(complete); w.listen(10 * minute) }, nil},
+}
 
 // A Job that makes no progress has a word about it, or is a violation.
 func TestSilence(t *testing.T) {
-	const minute = time.Minute
-	for name, row := range map[string]struct {
-		life func(w *world)
-		want []Rule
-	}{
-		"not placed":                            {func(w *world) { w.hub(); w.listen(2 * minute) }, []Rule{Silent}},
-		"reported once for as long as it lasts": {func(w *world) { w.hub(); w.listen(10 * minute) }, []Rule{Silent}},
-		"and again when it's silent again": {func(w *world) {
-			w.hub()
-			w.listen(2 * minute)
-			w.place("open")
-			w.listen(2 * minute)
-		}, []Rule{Silent, Silent}},
-		"placed, and no Pod comes": {func(w *world) { w.place("open"); w.listen(2 * minute) }, []Rule{Silent}},
-		"a Pod runs for long": {func(w *world) {
-			w.place("open")
-			w.ready(w.run("open", 0))
-			w.listen(10 * minute)
-		}, nil},
-		"it never gets ready": {func(w *world) {
-			w.place("open")
-			w.run("open", 0)
-			w.listen(2 * minute)
-		}, []Rule{Silent}},
-		"it runs where the Job isn't placed": {func(w *world) {
-			w.place("fenced")
-			p := w.run("fenced", 0)
-			w.place("open")
-			w.ready(p)
-			w.listen(2 * minute)
-		}, []Rule{Silent}},
-		"it has run": {func(w *world) {
-			w.place("open")
-			p := w.run("open", 0)
-			w.ready(p)
-			w.listen(5 * minute)
-			w.succeed(p)
-			w.listen(2 * minute)
-		}, []Rule{Silent}},
-		"a reason was given": {func(w *world) {
-			w.hub()
-			w.say(hubJob, v1alpha1.EventPending)
-			w.listen(10 * minute)
-		}, nil},
-		"before the Job was seen": {func(w *world) {
-			w.say(hubJob, v1alpha1.EventPending)
-			w.hub()
-			w.listen(10 * minute)
-		}, nil},
-		"of another Job of the name": {func(w *world) {
-			w.hub()
-			w.say("other", v1alpha1.EventPending)
-			w.listen(2 * minute)
-		}, []Rule{Silent}},
-		"before it made progress": {func(w *world) {
-			w.hub()
-			w.say(hubJob, v1alpha1.EventPending)
-			w.listen(minute)
-			w.place("open")
-			w.listen(2 * minute)
-		}, []Rule{Silent}},
-		"what was done is no reason": {func(w *world) {
-			w.place("open")
-			w.say(hubJob, v1alpha1.EventPlaced)
-			w.listen(2 * minute)
-		}, []Rule{Silent}},
-		"but a word": {func(w *world) {
-			w.place("open")
-			for range 5 {
-				w.listen(80 * time.Second)
-				w.say(hubJob, v1alpha1.EventMirrorRecreated)
-			}
-		}, nil},
-		"so is a change of the status": {func(w *world) {
-			w.hub()
-			for _, message := range []string{"a", "b", "c"} {
-				w.listen(80 * time.Second)
-				w.hub(func(s *batchv1.JobStatus) { s.Conditions = []batchv1.JobCondition{{Type: "x", Message: message}} })
-			}
-		}, nil},
-		"out of touch": {func(w *world) {
-			w.place("open")
-			w.fault("open", schedule.BlackHoleLink)
-			w.say(hubJob, v1alpha1.EventOutOfTouch)
-			w.listen(10 * minute)
-		}, nil},
-		"and back": {func(w *world) {
-			w.place("open")
-			heal := w.fault("open", schedule.BlackHoleLink)
-			w.say(hubJob, v1alpha1.EventOutOfTouch)
-			w.listen(10 * minute)
-			heal()
-			w.listen(minute)
-			w.expect()
-			w.listen(minute)
-		}, []Rule{Silent}},
-		"it has ended": {func(w *world) { w.place("open"); w.hub(complete); w.listen(10 * minute) }, nil},
-	} {
+	for name, row := range silences {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			row.life(w)

@@ -54,19 +54,25 @@ var table = map[schedule.Kind]starter{
 	schedule.SetClock:              fault.setClock,
 	schedule.SkewClock:             fault.skewClock,
 
-	schedule.PolicyStrips: func(f fault) (func() error, error) { return f.policy(strips(f.marks()...)) },
+	schedule.PolicyStrips: func(f fault) (func() error, error) { return f.policy(ofWorker.Strips(f.marks()...)) },
 	schedule.PolicyMarks: func(f fault) (func() error, error) {
-		return f.policy(mutates(`Object{metadata: Object.metadata{labels: {"cost-center": "17"}, annotations: {"example.org/seen": "true"}}}`))
+		return f.policy(ofWorker.Mutates(`Object{metadata: Object.metadata{labels: {"cost-center": "17"}, annotations: {"example.org/seen": "true"}}}`))
 	},
 	schedule.PolicySetsTTL: func(f fault) (func() error, error) {
-		return f.policy(mutates(`Object{spec: Object.spec{ttlSecondsAfterFinished: 1}}`))
+		return f.policy(ofWorker.Mutates(`Object{spec: Object.spec{ttlSecondsAfterFinished: 1}}`))
 	},
 	schedule.PolicySuspends: func(f fault) (func() error, error) {
-		return f.policy(mutates(`Object{spec: Object.spec{suspend: true}}`))
+		return f.policy(ofWorker.Mutates(`Object{spec: Object.spec{suspend: true}}`))
 	},
-	schedule.PolicyRefusesCreate: func(f fault) (func() error, error) { return f.policy(refuses("CREATE")) },
-	schedule.PolicyRefusesUpdate: func(f fault) (func() error, error) { return f.policy(refuses("UPDATE")) },
-	schedule.PolicyRefusesDelete: func(f fault) (func() error, error) { return f.policy(refuses("DELETE")) },
+	schedule.PolicyRefusesCreate: func(f fault) (func() error, error) {
+		return f.policy(ofWorker.Refuses("CREATE", "not in this cluster"))
+	},
+	schedule.PolicyRefusesUpdate: func(f fault) (func() error, error) {
+		return f.policy(ofWorker.Refuses("UPDATE", "not in this cluster"))
+	},
+	schedule.PolicyRefusesDelete: func(f fault) (func() error, error) {
+		return f.policy(ofWorker.Refuses("DELETE", "not in this cluster"))
+	},
 
 	schedule.RestoreWorker: func(f fault) (func() error, error) {
 		restore, err := f.fleet.BackUp(f.worker())
