@@ -42,7 +42,7 @@ func (p *Plan) letGo(s *Snapshot, w *Worker, m *batchv1.Job) {
 
 // showsEndOf reports whether the hub Job is to show the end of a mirror, and doesn't yet.
 func (s *Snapshot) showsEndOf(w *Worker, m *batchv1.Job) bool {
-	return s.Job != nil && s.Job.DeletionTimestamp == nil && m == w.Mirror && s.needs(w) && s.IsEndedBy(m)
+	return s.Job != nil && m == w.Mirror && s.needs(w) && s.IsEndedBy(m)
 }
 
 // orphaned deletes the mirror of another hub Job of this name, which must be gone. If its watch has

@@ -95,9 +95,9 @@ func planMirrored(s *Snapshot, w *Worker) Plan {
 // steps are those of planMirrored. The statuses of shards are brought to the hub together.
 func (s *Snapshot) steps() []func(*Snapshot, *Worker) Plan {
 	if s.Part != nil {
-		return []func(*Snapshot, *Worker) Plan{unfence, endPart, seed, carryObjects, align, unstick, relocate}
+		return []func(*Snapshot, *Worker) Plan{unfence, endPart, seed, carryObjects, align, unstick, unended, relocate}
 	}
-	return []func(*Snapshot, *Worker) Plan{unfence, seed, reflect, reopen, carryObjects, align, unstick, relocate, goBack}
+	return []func(*Snapshot, *Worker) Plan{unfence, seed, reflect, reopen, carryObjects, align, unstick, unended, relocate, goBack}
 }
 
 // unfence confirms to the worker's Job controller that a Job that it has fenced may continue: it is

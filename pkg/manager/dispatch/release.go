@@ -59,10 +59,29 @@ func (p *Plan) awaitRelease(s *Snapshot, w *Worker) {
 		p.After = wake.Soonest(p.After, wake.Until(since.Add(s.releaseTimeout()), s.Now))
 		return
 	}
-	why := "; look there for Pods that don't end, and for finalizers of the Job"
-	if w.Refusal != "" {
-		why = ": " + w.Refusal
-	}
 	p.Reports = append(p.Reports, warn(v1alpha1.EventNotReleased, "Worker "+w.Name+" hasn't removed the Job "+s.Key.String()+
-		" within "+s.releaseTimeout().String()+why))
+		" within "+s.releaseTimeout().String()+w.whyNotReleased()))
+}
+
+func (w *Worker) whyNotReleased() string {
+	if w.Refusal != "" {
+		return ": " + w.Refusal
+	}
+	return "; look there for Pods that don't end, and for finalizers of the Job"
+}
+
+// awaitDeletion is awaitRelease for a Job that is being deleted: nothing else says what that waits
+// for.
+func (p *Plan) awaitDeletion(s *Snapshot, w *Worker) {
+	p.awaitRelease(s, w)
+	since := w.ReleaseSince
+	if since.IsZero() {
+		since = s.Now
+	}
+	if notice := since.Add(s.Timing.StuckNotice).Sub(s.Now); notice > 0 {
+		p.After = wake.Soonest(p.After, notice)
+		return
+	}
+	p.Reports = append(p.Reports, note(v1alpha1.EventNotReleased, "Waiting for worker "+w.Name+" to remove the Job, for "+
+		s.releaseTimeout().String()+" at most"+w.whyNotReleased()))
 }

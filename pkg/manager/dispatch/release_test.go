@@ -25,6 +25,7 @@ func TestNothingWaitsForAWorkerThatKeepsAMirror(t *testing.T) {
 	placed := hubJob(placedOn("a"))
 	stuck := mirrorOf(placed, deleting)
 	notReleased := "NotReleased: Worker a hasn't removed the Job team/train within 1m30s"
+	waiting := "NotReleased: Waiting for worker a to remove the Job, for 1m30s at most"
 	for name, row := range map[string]struct {
 		given   *Snapshot
 		want    Situation
@@ -32,12 +33,13 @@ func TestNothingWaitsForAWorkerThatKeepsAMirror(t *testing.T) {
 		reports string
 		after   time.Duration
 	}{
-		"deleted on the hub":             {look(hubJob(placedOn("a"), deleting), at("a", stuck)), Deleting, nil, "", late},
-		"... for a while":                {look(hubJob(placedOn("a"), deleting), at("a", stuck, asked(soon))), Deleting, nil, "", time.Second},
+		"deleted on the hub":             {look(hubJob(placedOn("a"), deleting), at("a", stuck)), Deleting, nil, "", 30 * time.Second},
+		"... for a while":                {look(hubJob(placedOn("a"), deleting), at("a", stuck, asked(soon))), Deleting, nil, waiting, time.Second},
+		"... which it refuses to":        {look(hubJob(placedOn("a"), deleting), at("a", stuck, asked(soon), refuses)), Deleting, nil, waiting + ": no deletions here", time.Second},
 		"... for too long":               {look(hubJob(placedOn("a"), deleting), at("a", stuck, asked(late))), Deleting, []string{"remove finalizer"}, notReleased, 0},
 		"... and not even asked to":      {look(hubJob(placedOn("a"), deleting), at("a", mirrorOf(placed), asked(late))), Deleting, []string{"remove finalizer", "suspend and delete in a"}, notReleased, 0},
 		"... and refuses to":             {look(hubJob(placedOn("a"), deleting), at("a", stuck, asked(late), refuses)), Deleting, []string{"remove finalizer"}, notReleased + ": no deletions here", 0},
-		"... with Pods that take longer": {look(hubJob(placedOn("a"), deleting, slowPods), at("a", stuck, asked(late))), Deleting, nil, "", 270 * time.Second},
+		"... with Pods that take longer": {look(hubJob(placedOn("a"), deleting, slowPods), at("a", stuck, asked(late))), Deleting, nil, "for 6m0s at most", 270 * time.Second},
 		"... cut off again":              {look(hubJob(placedOn("a"), deleting), at("a", stuck, asked(late), lossPending)), Deleting, nil, "Waiting for worker a", 15 * time.Minute},
 		"moved away":                     {look(movedJob(), at("a", stuck), at("b", nil)), Handover, nil, "", late},
 		"moved away, for too long": {look(movedJob(), at("a", stuck, asked(late)), at("b", nil)), MirrorMissing,

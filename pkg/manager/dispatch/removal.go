@@ -34,7 +34,7 @@ func planDeleting(s *Snapshot) Plan {
 			if w.isLive() {
 				plan.Actions = append(plan.Actions, DeleteMirror{At: At{w.Name, w.Mirror}, Propagation: s.Deletion})
 			}
-			plan.awaitRelease(s, w)
+			plan.awaitDeletion(s, w)
 			waits = true
 		}
 	}

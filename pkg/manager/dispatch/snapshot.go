@@ -267,9 +267,10 @@ func (s *Snapshot) SetMirror(w *Worker, found *batchv1.Job) {
 }
 
 // IsEndedBy reports whether the hub Job takes its end from the last state of a mirror that is gone:
-// the worker removed it before the hub had seen that, as a TTL there does.
+// the worker removed it before the hub had seen that, as a TTL there does. One that is being deleted
+// shows no end.
 func (s *Snapshot) IsEndedBy(last *batchv1.Job) bool {
-	if last == nil || s.Part != nil || isPart(last) || mirror.Owns(s.Origin, s.Job.UID, last) != mirror.Ours {
+	if last == nil || s.Job.DeletionTimestamp != nil || s.Part != nil || isPart(last) || mirror.Owns(s.Origin, s.Job.UID, last) != mirror.Ours {
 		return false
 	}
 	next, is := mirror.Reflect(s.Job, last, s.Now).(mirror.Next)

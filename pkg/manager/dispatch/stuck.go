@@ -146,10 +146,33 @@ func (w *Worker) hasNothingToRun() bool {
 	return mirror.Suspended(m) || ptr.Deref(m.Spec.Parallelism, 1) == 0 || mirror.OutcomeOf(m) != mirror.Undecided
 }
 
-// IsWaiting reports whether the worker's mirror waits for a Pod to run. The caller records since
-// when, by the hub's clock: the worker's may be off by more than any timeout.
+// unended reports a Job that its Job controller doesn't end, though its Pods have. One moment is
+// usual.
+func unended(s *Snapshot, w *Worker) Plan {
+	if !w.isUnended() {
+		return Plan{}
+	}
+	since := w.Pods.WaitingSince
+	if since.IsZero() {
+		since = s.Now
+	}
+	if notice := since.Add(s.Timing.StuckNotice).Sub(s.Now); notice > 0 {
+		return Plan{After: notice}
+	}
+	return Plan{Reports: []Report{note(v1alpha1.EventDeferred, "The Job's Pods have ended in worker "+w.Name+
+		", but its Job controller hasn't ended the Job; its log there says why. An API server refuses an end that's before the start, "+
+		"as after a clock was set back")}}
+}
+
+func (w *Worker) isUnended() bool {
+	m := w.Mirror
+	return !mirror.Finished(m) && mirror.OutcomeOf(m) != mirror.Undecided && m.Status.Active == 0 && ptr.Deref(m.Status.Terminating, 0) == 0
+}
+
+// IsWaiting reports whether the worker's mirror waits for a Pod to run, or for its end. The caller
+// records since when, by the hub's clock: the worker's may be off by more than any timeout.
 func (w *Worker) IsWaiting() bool {
-	return w.Mirror != nil && !w.started() && !w.hasNothingToRun() && w.waitingWhy() != ""
+	return w.Mirror != nil && (w.isUnended() || !w.started() && !w.hasNothingToRun() && w.waitingWhy() != "")
 }
 
 // waitingWhy says why no Pod of the mirror runs; empty: not known.

@@ -1,11 +1,13 @@
 package job
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -183,5 +185,29 @@ func TestDeletionInTheCacheOnly(t *testing.T) {
 	w.step(time.Second)
 	if got := w.since(line); len(got) == 0 || got[0] != "a: delete Orphan" {
 		w.fail("then the manager did %q", got)
+	}
+}
+
+// A worker refuses to delete a mirror, until that has ended: then it goes with its end, which its
+// Job doesn't show any more.
+func TestAMirrorEndsBeforeItMayBeDeleted(t *testing.T) {
+	w := newWorld(t)
+	a := w.worker("a")
+	runs(w)
+	refused := true
+	w.refuses = func(sent write) error {
+		if refused && sent.server == "a" && sent.verb == "delete" {
+			return apierrors.NewForbidden(jobsResource, "train", errors.New("a policy"))
+		}
+		return nil
+	}
+	w.deletes(background)
+	w.step(time.Second)
+	a.completes(3)
+	w.step(10 * time.Second)
+	refused = false
+	w.step(20 * time.Second)
+	if w.hub.jobs[jobKey] != nil || a.api.jobs[jobKey] != nil {
+		w.fail("it's still there\n%s", w.state())
 	}
 }

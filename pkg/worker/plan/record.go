@@ -167,6 +167,9 @@ func (f *facts) finish(end *outcome.Outcome) *batchv1.JobCondition {
 	f.next.Conditions, _ = setCondition(f.next.Conditions, c)
 	if c.Type == batchv1.JobComplete {
 		f.next.CompletionTime = ptr.To(c.LastTransitionTime)
+		if f.next.CompletionTime.Before(f.next.StartTime) {
+			f.next.CompletionTime = f.next.StartTime // the clock was set back, and the API server refuses such an end
+		}
 	}
 	return &c
 }

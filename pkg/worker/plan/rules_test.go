@@ -38,6 +38,7 @@ func statusRules(old, job *batchv1.Job, elastic bool) error {
 		{"Complete only after SuccessCriteriaMet", completeNow(job) && trueCondition(was.Conditions, batchv1.JobSuccessCriteriaMet) == nil},
 		{"a finished Job has a start time", terminal != nil && is.StartTime == nil && !nothingToDo},
 		{"Complete and only Complete has a completion time", completeNow(job) != (is.CompletionTime != nil)},
+		{"the end isn't before the start", is.CompletionTime.Before(is.StartTime) && is.CompletionTime != nil},
 		{"no success and failure at once", trueCondition(is.Conditions, batchv1.JobFailureTarget) != nil &&
 			trueCondition(is.Conditions, batchv1.JobSuccessCriteriaMet) != nil},
 		{"one condition of each type", repeatedCondition(is)},

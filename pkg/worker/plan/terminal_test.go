@@ -105,6 +105,16 @@ func TestNoCompletions(t *testing.T) {
 	}
 }
 
+// An API server refuses an end before the start, as a clock gives it that was set back meanwhile.
+func TestEndAfterTheClockWasSetBack(t *testing.T) {
+	job := aJob(sized(1, 1), func(j *batchv1.Job) { j.Status.StartTime = at(3600) })
+	a := Compute(snap(job, 5, aPod("a", succeeded)), testOptions).Record(Result{})
+	s := a.Settle(allOf(a.Untrack))
+	if s.Finished == nil || !s.Status.CompletionTime.Equal(at(3600)) {
+		t.Errorf("it ends at %v, though it started at %v: %v", s.Status.CompletionTime, at(3600), conditionTypes(s.Status))
+	}
+}
+
 // A Job ends in two steps: the interim condition is written before the Pods are untracked, the
 // terminal one when all of them have ended.
 func TestJobEndsInTwoSteps(t *testing.T) {
