@@ -93,7 +93,8 @@ type Placements interface {
 // called from many goroutines and must not block.
 type Listener interface {
 	// MirrorChanged: a Job of this origin was added, changed or deleted in a worker. Of one that had
-	// ended when it was deleted, last is its last state; it must not be modified. Nil: another change.
+	// ended when it was deleted, or that is gone without having been deleted, last is its last state;
+	// it must not be modified. Nil: another change.
 	MirrorChanged(worker string, key types.NamespacedName, last *batchv1.Job)
 	// WorkerChanged: a worker was registered or removed, or its View changed.
 	WorkerChanged(worker string)

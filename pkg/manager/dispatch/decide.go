@@ -29,6 +29,8 @@ const (
 
 // The situations of a Job, or of a shard of it, in the worker that it is assigned to, likewise.
 const (
+	MirrorTakenBack    Situation = "MirrorTakenBack"
+	MirrorMissed       Situation = "MirrorMissed"
 	PartSettled        Situation = "PartSettled"
 	WorkerUnregistered Situation = "WorkerUnregistered"
 	PartStopping       Situation = "PartStopping"
@@ -41,7 +43,6 @@ const (
 	WorkerLost         Situation = "WorkerLost"
 	WorkerUnreachable  Situation = "WorkerUnreachable"
 	MirrorOutdated     Situation = "MirrorOutdated"
-	MirrorTakenBack    Situation = "MirrorTakenBack"
 	WorkerRefuses      Situation = "WorkerRefuses"
 	NameTaken          Situation = "NameTaken"
 	MirrorMissing      Situation = "MirrorMissing"
@@ -88,6 +89,10 @@ var workerSituations = []struct {
 	when func(*Snapshot, *Worker) bool
 	plan func(*Snapshot, *Worker) Plan
 }{
+	// What a mirror did that was taken back is shown before the Job goes elsewhere.
+	{MirrorTakenBack, func(s *Snapshot, w *Worker) bool { _, is := s.progressOf(w); return is }, planTakenBack},
+	// What the worker's watch doesn't show any more may be there still, without its marks.
+	{MirrorMissed, func(_ *Snapshot, w *Worker) bool { return w.isMissed() }, planMissed},
 	// A shard that has nothing more to run gets no mirror.
 	{PartSettled, (*Snapshot).isPartSettled, func(*Snapshot, *Worker) Plan { return Plan{} }},
 	{WorkerUnregistered, func(_ *Snapshot, w *Worker) bool { return !w.Registered }, planUnregistered},
@@ -108,8 +113,6 @@ var workerSituations = []struct {
 	{WorkerUnreachable, func(_ *Snapshot, w *Worker) bool { return !w.Synced }, planUnreachable},
 	// The mirror is not one of this shard, or of the whole Job: it is deleted first.
 	{MirrorOutdated, (*Snapshot).isOutdated, planOutdated},
-	// What a mirror did that was taken back is shown before the Job goes elsewhere.
-	{MirrorTakenBack, func(s *Snapshot, w *Worker) bool { _, is := s.progressOf(w); return is }, planTakenBack},
 	{WorkerRefuses, func(s *Snapshot, w *Worker) bool { return w.Mirror == nil && s.PassedOver[w.Name] != "" }, planRefused},
 	// A mirror of an earlier Job of this name is deleted first.
 	{NameTaken, func(_ *Snapshot, w *Worker) bool { return w.Orphan != nil }, planNameTaken},

@@ -42,6 +42,13 @@ func planMissing(s *Snapshot, w *Worker) Plan {
 	return plan
 }
 
+// isMissed reports whether it's open whether the worker has the mirror.
+func (w *Worker) isMissed() bool { return w.Synced && w.Missed && w.Orphan == nil }
+
+func planMissed(_ *Snapshot, w *Worker) Plan {
+	return Plan{Actions: []Action{ConfirmLeft{w.Name}}, Again: true}
+}
+
 func gone(w *Worker) string {
 	return "The Job is gone from worker " + w.Name + ", and the hub hasn't seen how it ended there"
 }

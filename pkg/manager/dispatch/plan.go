@@ -163,8 +163,8 @@ type MirrorAction interface {
 	at() At
 }
 
-// ConfirmLeft makes sure, by a live read, that the worker which a Job was moved from has no mirror
-// of it: its cache may be behind. A mirror that is found ends the plan.
+// ConfirmLeft makes sure, by a live read, that a worker has no mirror of a Job: its cache may be
+// behind, or the mirror may have lost its marks. A mirror that is found ends the plan.
 type ConfirmLeft struct{ From string }
 
 // Worker implements Action.

@@ -64,6 +64,8 @@ func planFinished(s *Snapshot) Plan {
 	var plan Plan
 	for _, w := range s.AssignedWorkers() {
 		switch {
+		case w.isMissed():
+			plan.Actions, plan.Again = append(plan.Actions, ConfirmLeft{w.Name}), true
 		case w.Mirror == nil:
 		case w.Removal == v1alpha1.RemovalOrphan:
 			plan.Actions = append(plan.Actions, DisownMirror{At{w.Name, w.Mirror}})
@@ -76,7 +78,7 @@ func planFinished(s *Snapshot) Plan {
 		}
 	}
 	if s.hasFinalizer() {
-		plan.Actions = append(plan.Actions, RemoveFinalizer{})
+		plan.Actions = append([]Action{RemoveFinalizer{}}, plan.Actions...)
 	}
 	return plan
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/carry"
+	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/recentfields"
 )
@@ -74,6 +75,22 @@ type Gone struct {
 	UID types.UID
 	// Deletion is the propagation policy with which it was deleted.
 	Deletion metav1.DeletionPropagation
+	// Mirrors are those that it had by its account, and that may be left.
+	Mirrors []usage.ID
+}
+
+// MirrorIn is what is known of a mirror in a worker that the worker's watch doesn't show; nil: there
+// is none.
+func (g *Gone) MirrorIn(worker string, key types.NamespacedName) *batchv1.Job {
+	for _, id := range g.Mirrors {
+		if id.Worker == worker {
+			return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
+				Namespace: key.Namespace, Name: key.Name, UID: id.UID,
+				Annotations: map[string]string{v1alpha1.AnnotationHubUID: string(g.UID)},
+			}}
+		}
+	}
+	return nil
 }
 
 // Worker is a worker as one Job sees it: its state, and what is known of the Job's mirror there.
@@ -117,6 +134,8 @@ type Worker struct {
 
 	// The fields below are set for the assigned worker only.
 
+	// Missed: the worker's watch shows the mirror no more, and nobody has deleted it.
+	Missed bool
 	// TakenBack is the last state of a mirror that was deleted there as it can't be followed; nil:
 	// none.
 	TakenBack *batchv1.Job

@@ -153,7 +153,10 @@ func (g *gatherer) worker(v workerView, s *dispatch.Snapshot, k known) dispatch.
 		ReleaseSince:  m.release.since(s.Now),
 		Refusal:       m.refusal,
 	}
-	s.SetMirror(&w, k.mirrorIn(v, s))
+	found := k.mirrorIn(v, s)
+	if s.SetMirror(&w, found); found == nil && w.Synced && !view.Removing {
+		w.Orphan = s.Gone.MirrorIn(w.Name, s.Key)
+	}
 	if view.Removing {
 		w.Removal = view.Spec.RemovalPolicy
 	}
@@ -189,6 +192,7 @@ func (g *gatherer) assigned(s *dispatch.Snapshot, name string, k known) *dispatc
 		return &dispatch.Worker{Name: name, Fits: true}
 	}
 	w, m, view := g.worker(v, s, k), k.mirrors[name], v.View()
+	w.Missed = m.isMissed
 	last := mirror.InHubTime(m.last, view.ClockAhead)
 	if w.Synced && w.Mirror == nil && w.Orphan == nil && last != nil && m.rejected != states(s.Job, last) {
 		switch {
@@ -312,6 +316,9 @@ func (g *gatherer) others(s *dispatch.Snapshot, from string, k known) []dispatch
 		}
 	}
 	add(from)
+	for _, id := range s.Gone.Mirrors {
+		add(id.Worker)
+	}
 	for name, m := range k.mirrors { // written, and not in the cache yet
 		if m.write.job != nil {
 			add(name)

@@ -77,9 +77,16 @@ func (r *Reconciler) mark(ctx context.Context, t *turn, w worker, existing *batc
 	if existing.DeletionTimestamp != nil {
 		return result{}, goes(w)
 	}
+	annotations := map[string]any{}
+	if last := t.known.mirrors[w.Name()].last; last != nil && last.UID == existing.UID {
+		for _, key := range missingMarks(last, existing) {
+			annotations[key] = last.Annotations[key]
+		}
+	}
+	delete(annotations, v1alpha1.LabelOrigin)
+	annotations[v1alpha1.AnnotationHubUID] = string(t.Job.UID)
 	answer, err := sendPatch(ctx, w, existing, marksPatch(existing,
-		map[string]any{v1alpha1.LabelOrigin: string(r.options.Origin)},
-		map[string]any{v1alpha1.AnnotationHubUID: string(t.Job.UID)}))
+		map[string]any{v1alpha1.LabelOrigin: string(r.options.Origin)}, annotations))
 	switch {
 	case isRefusal(err):
 		return result{}, r.takeBack(ctx, t, w, existing, "keeps the mirror from having its marks")
@@ -127,7 +134,7 @@ func (r *Reconciler) leave(ctx context.Context, t *turn, w worker, taken types.U
 	case err != nil:
 		return err
 	case existing == nil || existing.UID != taken:
-		t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.takenBack = "" })
+		t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.takenBack, m.isMissed = "", false })
 		return &refusalError{worker: w.Name(), reason: v1alpha1.EventMirrorRefused, text: why}
 	case existing.DeletionTimestamp == nil:
 		err = r.stopTaken(ctx, t, w, existing)

@@ -1,14 +1,18 @@
 package job
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
@@ -133,5 +137,108 @@ func TestRemovedMarksOfAJobThatWaits(t *testing.T) {
 	}
 	if slices.ContainsFunc(w.events, func(e string) bool { return strings.Contains(e, "isn't run again") }) {
 		w.fail("events: %q", w.events)
+	}
+}
+
+// Whenever a mirror loses its marks, nothing of it stays, nor runs, once its Job has ended and is
+// deleted.
+func TestNothingWithoutMarksIsLeft(t *testing.T) {
+	unmarked := func(m *batchv1.Job) { m.Labels, m.Annotations = nil, nil }
+	accounted := func(w *world) {
+		text := fmt.Sprintf(`[{"worker":"a","uid":"%s","seconds":5,"at":1000}]`, w.worker("a").api.jobs[jobKey].UID)
+		w.edits("has an account", kept(hubstate.Usage, text))
+		w.run()
+	}
+	ended := func(w *world) {
+		runs(w)
+		w.worker("a").completes(3)
+		w.step(time.Second)
+		accounted(w)
+	}
+	divided := func(w *world) {
+		w.submits(divisible(16, 12, annotated(v1alpha1.AnnotationMaxClusters, v1alpha1.MaxClustersAll)))
+		w.step(time.Second)
+		w.worker("a").finishes(12)
+		w.step(time.Second)
+	}
+	endsDivided := func(w *world) {
+		for range 20 {
+			w.worker("a").finishes(12)
+			w.worker("b").finishes(12)
+			w.step(time.Second)
+		}
+	}
+	complete := func(j *batchv1.Job) {
+		j.Status.Active, j.Status.CompletionTime = 0, ptr.To(metav1.NewTime(noon))
+		j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue})
+	}
+	for name, happens := range map[string]func(*world){
+		"its Job has ended": func(w *world) {
+			ended(w)
+			w.worker("a").api.change(jobKey, unmarked)
+		},
+		"its Job has ended, and a policy keeps them away": func(w *world) {
+			ended(w)
+			w.worker("a").api.strips = true
+			w.worker("a").api.change(jobKey, unmarked)
+		},
+		"its Job has ended, and no manager is there": func(w *world) {
+			ended(w)
+			w.worker("a").api.change(jobKey, unmarked)
+			w.start()
+		},
+		"its Job has ended, and a new one has its name": func(w *world) {
+			ended(w)
+			w.worker("a").api.change(jobKey, unmarked)
+			w.start()
+			w.run()
+			w.deletes(background)
+			w.deliver()
+			w.submits(aJob("train"))
+			w.step(time.Minute)
+			w.worker("a").completes(4)
+			w.step(time.Minute)
+		},
+		"it runs, and its Job has ended": func(w *world) {
+			runs(w)
+			accounted(w)
+			w.edits("ends the Job", complete)
+			w.worker("a").api.change(jobKey, unmarked)
+		},
+		"it runs, its Job has ended, and a policy keeps them away": func(w *world) {
+			runs(w)
+			accounted(w)
+			w.worker("a").api.strips = true
+			w.edits("ends the Job", complete)
+			w.worker("a").api.change(jobKey, unmarked)
+		},
+		"it's a shard's that is settled": func(w *world) {
+			divided(w)
+			w.worker("a").api.change(jobKey, unmarked)
+			endsDivided(w)
+		},
+		"it's a shard's that runs": func(w *world) {
+			divided(w)
+			w.worker("b").api.change(jobKey, unmarked)
+			endsDivided(w)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			happens(w)
+			w.step(2 * time.Minute)
+			for _, v := range w.registered() {
+				if m := v.api.jobs[jobKey]; m != nil && m.Status.Active > 0 || !mirror.Finished(w.hub.jobs[jobKey]) {
+					w.fail("it runs on:\n%s", w.state())
+				}
+			}
+			w.deletes(background)
+			w.step(2 * time.Minute)
+			for _, v := range w.registered() {
+				if v.api.jobs[jobKey] != nil || len(w.store.records) > 0 {
+					w.fail("it's left in %s, with %d records:\n%s", v.Name(), len(w.store.records), w.state())
+				}
+			}
+		})
 	}
 }

@@ -23,23 +23,28 @@ import (
 	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
-// confirmLeft reads from the worker that a Job was moved from whether it still has the mirror: its
-// cache may be behind, just after it was reconnected. A mirror that is found is remembered, and
-// removed first.
-func (r *Reconciler) confirmLeft(ctx context.Context, t *turn, former worker) (result, error) {
-	existing, err := existingIn(ctx, t, former)
-	switch {
-	case err != nil || existing == nil:
-		return result{}, err
-	case mirror.Owns(r.options.Origin, t.Job.UID, existing) == mirror.Ours:
-		return result{changed: true, void: true}, r.wroteMirror(t.record, former, existing)
-	case r.isUnmarked(t, former, existing):
-		done, err := r.mark(ctx, t, former, existing)
-		done.void = true
-		return done, err
-	default:
-		return result{}, nil
+// confirmLeft reads from a worker whether it still has a mirror that its cache doesn't show: that
+// may be behind, just after it was reconnected, or the mirror has lost its marks. One that is found
+// is remembered.
+func (r *Reconciler) confirmLeft(ctx context.Context, t *turn, w worker) (done result, err error) {
+	if m := t.known.mirrors[w.Name()]; m.takenBack != "" {
+		return result{}, r.leave(ctx, t, w, m.created, m.takenBack)
 	}
+	existing, err := existingIn(ctx, t, w)
+	switch {
+	case err != nil:
+	case existing == nil:
+	case mirror.Owns(r.options.Origin, t.Job.UID, existing) == mirror.Ours:
+		done, err = result{changed: true, void: true}, r.wroteMirror(t.record, w, existing)
+	case r.isUnmarked(t, w, existing):
+		done, err = r.mark(ctx, t, w, existing)
+		done.void = true
+	}
+	if err == nil && t.known.mirrors[w.Name()].isMissed {
+		t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.isMissed = false })
+		done.changed = true
+	}
+	return done, err
 }
 
 func createsNamespaces(w worker) bool { return ptr.Deref(w.View().Spec.CreateNamespaces, true) }

@@ -58,12 +58,9 @@ func deletionOf(job *batchv1.Job, before metav1.DeletionPropagation, seen bool) 
 // maxLast bounds what is remembered of a mirror that is gone, in bytes.
 const maxLast = 64 << 10
 
-// isAwaitedLocked reports whether a hub Job that is placed on a worker hasn't ended yet, and its
-// mirror that is gone had.
-func (s *store) isAwaitedLocked(r *record, worker string, last *batchv1.Job) bool {
-	is := r.indexed.Value()
-	return r.id == jobID(digest.Of(mirror.HubUID(last))) && is.phase != PhaseFinished &&
-		slices.Contains(is.workers(), worker) && decoded.Size(last) <= maxLast
+// isPlacedLocked reports whether a mirror's hub Job is placed on its worker.
+func (r *record) isPlacedLocked(worker string, m *batchv1.Job) bool {
+	return r.id == jobID(digest.Of(mirror.HubUID(m))) && slices.Contains(r.indexed.Value().workers(), worker)
 }
 
 // deletionOf is the propagation policy with which a hub Job was deleted that is gone. Without a
@@ -112,17 +109,27 @@ func (s *store) observeMirror(worker string, key types.NamespacedName, m, last *
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.openLocked(key)
+	asked := false
 	if known := r.mirrors[worker]; known != nil {
+		asked = last != nil && known.write.deleted == last.UID
 		if m == nil {
 			known.write = ownWrite{}
-		} else if known.write.observe(m) {
+		} else if known.isMissed = false; known.write.observe(m) {
 			return true
 		}
 	}
-	if last != nil && s.isAwaitedLocked(r, worker, last) {
-		r.updateMirrorLocked(worker, func(known *mirrorMemory) { known.last = last })
+	hasEnded := r.indexed.Value().phase == PhaseFinished
+	switch {
+	case last == nil || m != nil || asked || !r.isPlacedLocked(worker, last):
+	case !mirror.Finished(last) || !hasEnded:
+		r.updateMirrorLocked(worker, func(known *mirrorMemory) {
+			known.isMissed = !mirror.Finished(last)
+			if decoded.Size(last) <= maxLast {
+				known.last = last
+			}
+		})
 	}
-	if r.mirrorChanged.IsZero() && r.indexed.Value().phase != PhaseFinished {
+	if r.mirrorChanged.IsZero() && !hasEnded {
 		r.updateLocked(func(m *memory) { m.mirrorChanged = now })
 	}
 	return false

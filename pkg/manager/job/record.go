@@ -101,9 +101,12 @@ type obstacle struct {
 
 // mirrorMemory is what is remembered of a Job's mirror in one worker.
 type mirrorMemory struct {
-	// last is the last state of a mirror that had ended when it was deleted, or that was taken back;
-	// nil: none.
+	// last is the last state of a mirror that had ended when it was deleted, that is missed, or that was
+	// taken back; nil: none.
 	last *batchv1.Job
+	// isMissed: the watch shows the mirror no more, and nobody has deleted it. It may have lost its
+	// marks.
+	isMissed bool
 	// write is the last write to the mirror.
 	write ownWrite
 	// created is the UID of the last mirror that this process created, or took back, and takenBack why

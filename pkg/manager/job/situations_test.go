@@ -111,7 +111,7 @@ var workerSituations = []situation{
 	}, slices.Concat(movesToB, []string{"a: patch suspend=true", "event: Moving", "hub: status -active ready=0", "a: delete"}, continuesInB)},
 	{dispatch.WorkerUnwanted, func(w *world) {
 		runs(w)
-		w.worker("a").loses()
+		w.worker("a").losesInSight()
 		w.worker("a").drains(true)
 	}, slices.Concat(movesToB, continuesInBAfterLoss)},
 	{dispatch.QueuedAtWorker, func(w *world) {
@@ -178,10 +178,14 @@ var workerSituations = []situation{
 	}},
 	{dispatch.MirrorMissing, func(w *world) {
 		runs(w)
-		w.worker("a").loses()
+		w.worker("a").losesInSight()
 	}, []string{
 		"a: create suspended", "event: Mirrored", "event: MirrorRecreated", "a: status succeeded=1", "hub: status -active -ready -terminating", "a: patch suspend=false",
 	}},
+	{dispatch.MirrorMissed, func(w *world) {
+		runs(w)
+		w.worker("a").api.change(jobKey, func(m *batchv1.Job) { m.Labels = nil })
+	}, []string{"a: patch hub-uid=hub-1 origin=hub-1", "event: Drift"}},
 	{dispatch.MirrorDeleted, func(w *world) {
 		runs(w)
 		w.worker("a").idle = true

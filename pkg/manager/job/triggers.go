@@ -15,6 +15,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/flapping"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
+	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/placement"
 	"github.com/jobferry/jobferry/pkg/util/digest"
@@ -182,7 +183,8 @@ func (t *triggers) jobGone(job *batchv1.Job, isSeen bool) {
 	deletion := t.store.deletionOf(job)
 	t.forget(key, idOf(job))
 	if isSeen && t.startup.elected() { // a standby looks at no Job
-		t.store.open(key).update(func(m *memory) { m.gone = dispatch.Gone{UID: job.UID, Deletion: deletion} })
+		gone := dispatch.Gone{UID: job.UID, Deletion: deletion, Mirrors: usage.Read(job).Held()}
+		t.store.open(key).update(func(m *memory) { m.gone = gone })
 	}
 	t.enqueueSeen(key)
 }

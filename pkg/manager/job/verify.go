@@ -15,6 +15,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 	"github.com/jobferry/jobferry/pkg/util/text"
@@ -149,14 +150,30 @@ func (r *Reconciler) deleteMirror(ctx context.Context, t *turn, w worker, a disp
 	repeated := r.repeated(t, w, a) // before the deletion is all that is known of it
 	err := w.Client().Delete(ctx, a.Mirror,
 		client.Preconditions{UID: &a.Mirror.UID}, client.PropagationPolicy(a.Propagation))
+	if apierrors.IsConflict(err) {
+		if existing, unread := existingIn(ctx, t, w); unread == nil && (existing == nil || existing.UID != a.Mirror.UID) {
+			err = nil // another Job has its name
+		}
+	}
 	if client.IgnoreNotFound(err) != nil {
 		return result{}, t.keeps(w, &workerError{w.Name(), err})
 	}
 	write := ownWrite{deleted: a.Mirror.UID, at: r.clock.Now()}
+	t.record.update(func(m *memory) { m.gone.Mirrors = without(m.gone.Mirrors, w.Name()) })
 	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.write, m.refusal = write, "" })
 	done := r.reportRepeated(ctx, t, w, repeated)
 	done.changed = true
 	return done, nil
+}
+
+// without are the mirrors of other workers.
+func without(all []usage.ID, worker string) (others []usage.ID) {
+	for _, id := range all {
+		if id.Worker != worker {
+			others = append(others, id)
+		}
+	}
+	return others
 }
 
 // keeps remembers why a worker refuses to stop or delete a mirror, for the event NotReleased.

@@ -185,9 +185,8 @@ func (w *world) deliver() (changed bool) {
 		differences(v.mirrors(), v.seen, func(before, after *batchv1.Job) {
 			changed = true
 			var last *batchv1.Job
-			if gone := v.api.gone[keyOf(cmpOr(after, before))]; after == nil && gone != nil && mirror.Finished(gone) && mirror.EndedByItself(gone) {
-				last = gone.DeepCopy()
-				last.DeletionTimestamp = nil
+			if after == nil {
+				last = v.lastOf(before)
 			}
 			w.triggers.MirrorChanged(v.Name(), keyOf(cmpOr(after, before)), last)
 		})
@@ -203,6 +202,19 @@ func cmpOr(a, b *batchv1.Job) *batchv1.Job {
 }
 
 // mirrors are the Jobs of this origin, which is what the manager watches.
+// lastOf is the last state of a mirror that the watch shows no more, as the feed tells it.
+func (v *fakeWorker) lastOf(before *batchv1.Job) *batchv1.Job {
+	last := before.DeepCopy()
+	if gone := v.api.gone[keyOf(before)]; gone != nil && gone.UID == before.UID {
+		last = gone.DeepCopy()
+	}
+	if mirror.Finished(last) && !mirror.EndedByItself(last) || before.DeletionTimestamp != nil && !mirror.Finished(last) {
+		return nil
+	}
+	last.DeletionTimestamp = nil // the first that is seen of a deletion may be its end
+	return last
+}
+
 func (v *fakeWorker) mirrors() jobs {
 	ours := jobs{}
 	for key, job := range v.api.jobs {

@@ -139,6 +139,14 @@ func (v *fakeWorker) loses() {
 	}
 }
 
+// losesInSight is loses of a Job that the watch shows being deleted first.
+func (v *fakeWorker) losesInSight() {
+	v.api.change(jobKey, func(m *batchv1.Job) { m.Finalizers = []string{metav1.FinalizerDeleteDependents} })
+	v.loses()
+	v.world.deliver()
+	v.api.change(jobKey, func(m *batchv1.Job) { m.Finalizers = nil })
+}
+
 // has creates a Job behind the manager's back.
 // expires has somebody in the worker delete the mirror, such as its TTL controller.
 func (v *fakeWorker) expires(propagation metav1.DeletionPropagation) {

@@ -116,6 +116,16 @@ type ID struct {
 	UID    types.UID
 }
 
+// Held are the mirrors that the Job hasn't left.
+func (a Account) Held() (held []ID) {
+	for i := range a {
+		if !a[i].Left {
+			held = append(held, a[i].ID())
+		}
+	}
+	return held
+}
+
 // ID of the mirror.
 func (m *Mirror) ID() ID { return ID{m.Worker, m.UID} }
 

@@ -27,7 +27,8 @@ type Options struct {
 	// MaxMirrors is how many mirrors the worker may have.
 	MaxMirrors func() int
 
-	// MirrorChanged is told of the last state of a mirror that had ended when it was deleted.
+	// MirrorChanged is told of the last state of a mirror that is gone; nil: it was being deleted, and
+	// hadn't ended by itself.
 	MirrorChanged func(key types.NamespacedName, exists bool, last *batchv1.Job)
 	CapacityFreed func(placement.Change)
 	PodsStuck     func(types.NamespacedName)

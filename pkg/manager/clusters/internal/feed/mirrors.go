@@ -19,7 +19,7 @@ import (
 
 // mirrorCallbacks are called on events of a worker's mirrors. They must not block.
 type mirrorCallbacks struct {
-	// changed is told of the last state of a mirror that had ended when it was deleted.
+	// changed is told of the last state of a mirror that is gone: see lastOf.
 	changed func(key types.NamespacedName, exists bool, last *batchv1.Job)
 	// started: the Job controller has started one.
 	started func()
@@ -74,14 +74,15 @@ func mirrorHandler(callbacks mirrorCallbacks) cache.ResourceEventHandler {
 	}
 }
 
-// lastOf is the state of a mirror that the event of its deletion tells, if it had ended by itself:
-// the worker may remove a mirror before the hub has looked at its end.
+// lastOf is the state of a mirror that the event of its deletion tells. The worker may remove a
+// mirror before the hub has looked at its end. One that wasn't being deleted may be there still,
+// without its marks. Nil: it was being deleted, and hadn't ended by itself.
 func lastOf(object any) *batchv1.Job {
 	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = tombstone.Obj // an end stays one
 	}
 	held, ok := object.(*packed.Job)
-	if !ok || !held.Facts().Finished {
+	if !ok {
 		return nil
 	}
 	job := held.Unpack()

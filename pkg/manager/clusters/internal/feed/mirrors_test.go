@@ -15,16 +15,16 @@ import (
 )
 
 func TestEventsOfMirrors(t *testing.T) {
-	pack := func(conditions ...batchv1.JobCondition) any {
+	pack := func(deleted *metav1.Time, conditions ...batchv1.JobCondition) any {
 		mirror, err := packed.Pack(&batchv1.Job{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "j"}, Status: batchv1.JobStatus{Conditions: conditions},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "j", DeletionTimestamp: deleted}, Status: batchv1.JobStatus{Conditions: conditions},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return mirror
 	}
-	mirror, ended := pack(), pack(batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue})
+	mirror, ended := pack(nil), pack(nil, batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue})
 	var told []string
 	handler := mirrorHandler(mirrorCallbacks{changed: func(key types.NamespacedName, exists bool, last *batchv1.Job) {
 		told = append(told, fmt.Sprint(key, " ", exists, " ", last != nil))
@@ -32,11 +32,12 @@ func TestEventsOfMirrors(t *testing.T) {
 	handler.OnAdd(mirror, true)
 	handler.OnUpdate(mirror, mirror)
 	handler.OnDelete(mirror)
+	handler.OnDelete(pack(&metav1.Time{}))
 	handler.OnUpdate(mirror, ended)
 	handler.OnDelete(ended)
 	handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "team/j", Obj: ended})
 	if want := []string{
-		"team/j true false", "team/j true false", "team/j false false", "team/j true false", "team/j false true", "team/j false true",
+		"team/j true false", "team/j true false", "team/j false true", "team/j false false", "team/j true false", "team/j false true", "team/j false true",
 	}; !slices.Equal(told, want) {
 		t.Errorf("told %q, want %q", told, want)
 	}
