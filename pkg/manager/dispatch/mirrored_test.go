@@ -91,10 +91,10 @@ func TestMirroredInStep(t *testing.T) {
 		"an end that doesn't come is told": {hub: started(announced), mirror: mirrorOf(hubJob(), announced),
 			given: func(s *Snapshot) { s.Assigned.Pods.WaitingSince = noon.Add(-30 * time.Second) },
 			after: DefaultTiming().Recheck, reports: "Deferred: The Job's Pods have ended in worker a, but its Job controller hasn't ended the Job"},
-		"nor with a start":                           {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), announced), given: changedAgo(0), then: []string{"status"}},
-		"the end doesn't wait":                       {hub: started(), mirror: mirrorOf(hubJob(), ended), given: changedAgo(0), then: []string{"status"}},
-		"a suspension goes down":                     {hub: started(suspendedJob), mirror: mirrorOf(hubJob(), running(0)), then: []string{"patch [spec.suspend] in a"}},
-		"parallelism goes down":                      {hub: started(func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](1) }), mirror: mirrorOf(hubJob(), running(0)), then: []string{"patch [spec.parallelism] in a"}},
+		"nor with a start":       {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), announced), given: changedAgo(0), then: []string{"status"}},
+		"the end doesn't wait":   {hub: started(), mirror: mirrorOf(hubJob(), ended), given: changedAgo(0), then: []string{"status"}},
+		"a suspension goes down": {hub: started(suspendedJob), mirror: mirrorOf(hubJob(), running(0)), then: []string{"patch [spec.suspend] in a"}},
+		"parallelism goes down":  {hub: started(func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](1) }), mirror: mirrorOf(hubJob(), running(0)), then: []string{"patch [spec.parallelism] in a"}},
 		"what the worker changed back": {hub: started(func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](1) }), mirror: mirrorOf(hubJob(), running(0)),
 			given: func(s *Snapshot) {
 				s.Assigned.Unmet = unmetParallelism(1, noon)
