@@ -61,7 +61,7 @@ func compare(ctx context.Context, out io.Writer, first uint64, seeds, atOnce int
 		}
 		events += len(r.log) / 2
 	}
-	metrics, err := compareMetrics(ctx, builtIn, embedded, seeds >= enoughSeeds)
+	metrics, err := awaitMetrics(ctx, builtIn, embedded, seeds >= enoughSeeds)
 	errs = append(errs, err)
 	fmt.Fprintf(out, "%d Jobs (seeds %d to %d), %d events, %d Jobs ended, %d differences, %d metrics agree, in %v\n",
 		seeds, first, first+uint64(seeds)-1, events, ended, different, metrics, time.Since(began).Round(time.Second))

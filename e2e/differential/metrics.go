@@ -9,11 +9,13 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // enoughSeeds have all label values on both sides: which outcome is rare is a matter of chance.
@@ -23,6 +25,20 @@ const enoughSeeds = 200
 var ownMetrics = map[string]string{
 	"job_controller_stale_sync_skips_total": "the embedded one corrects a late cache by its own writes: it skips no sync",
 	"job_controller_cache_behind_seconds":   "the built-in doesn't wait for a cache that is as new as its predecessor's writes",
+}
+
+// maxMetricsLag is by how much the metrics of a Job controller may be behind the statuses that it
+// writes: it counts an end after it's written.
+const maxMetricsLag = 30 * time.Second
+
+// awaitMetrics is compareMetrics as soon as both sides agree, or when they had the time to.
+func awaitMetrics(ctx context.Context, builtIn, embedded *side, values bool) (compared int, err error) {
+	//nolint:errcheck // what differs says more than that the time is up
+	_ = wait.PollUntilContextTimeout(ctx, time.Second, maxMetricsLag, true, func(ctx context.Context) (bool, error) {
+		compared, err = compareMetrics(ctx, builtIn, embedded, values)
+		return err == nil, nil
+	})
+	return compared, err
 }
 
 // compareMetrics compares the metrics of the Job and the TTL controller, and returns how many both

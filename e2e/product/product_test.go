@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -110,5 +111,39 @@ func TestChartsAgreeWithTheVersion(t *testing.T) {
 	}
 	if build := "--build-arg VERSION=" + versions[0] + " "; versions[0] != versions[1] || !strings.Contains(string(page), build) {
 		t.Errorf("the charts' appVersions are %v; docs/install.md builds with %q", versions, build)
+	}
+}
+
+var (
+	target = regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):.*## `)
+	// unfetched is a command that tells of a module's folder, and fetches nothing into it.
+	unfetched = regexp.MustCompile(`list"?,? "?-m\b.*\.Dir`)
+)
+
+// Each target of the Makefile works on a new machine: what it runs, and what the programs run that
+// it builds, fetches the modules whose files it reads.
+func TestTargetsFetchWhatTheyRead(t *testing.T) {
+	makefile, err := os.ReadFile(checkout.Path("Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets := target.FindAllStringSubmatch(string(makefile), -1)
+	if len(targets) < 20 {
+		t.Fatalf("only %d targets are found", len(targets))
+	}
+	for _, name := range targets {
+		commands := run(t, checkout.Path(), []string{"MAKEFLAGS=", "VERSION=v1.2.3"}, "make", "--no-print-directory", "--dry-run", name[1])
+		if found := unfetched.FindString(commands); found != "" {
+			t.Errorf("make %s runs %q", name[1], found)
+		}
+	}
+	for _, file := range strings.Fields(run(t, checkout.Path(), nil, "git", "ls-files", "*.go", "tools", ".ci")) {
+		text, err := os.ReadFile(checkout.Path(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := unfetched.Find(text); found != nil {
+			t.Errorf("%s runs %q", file, found)
+		}
 	}
 }

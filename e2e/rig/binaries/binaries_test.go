@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -133,5 +134,25 @@ fetched kubectl (3 of 6, 5s): from a server
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+}
+
+// On a new machine, Go's cache has no module.
+func TestModuleDirWithAnEmptyCache(t *testing.T) {
+	t.Setenv("GOMODCACHE", t.TempDir())
+	t.Cleanup(func() { // its folders can't be written to
+		if out, err := exec.Command("go", "clean", "-modcache").CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+	})
+	dir, err := ModuleDir(t.Context(), "v1.36", "github.com/blang/semver/v4") // a small one
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
+		t.Error(err)
+	}
+	if _, err := ModuleDir(t.Context(), "v1.36", "example.org/none"); err == nil || !strings.Contains(err.Error(), "example.org/none") {
+		t.Errorf("a module that isn't required: %v", err)
 	}
 }

@@ -2,6 +2,8 @@ package binaries
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -65,19 +67,26 @@ func Tool(ctx context.Context, name string, report func(Progress)) (string, erro
 
 // ModuleDir is the folder with the source of a Go module that one of the folders under e2e/versions
 // requires: manifests that belong to a program are taken from there, at the version that was built.
+// The module is fetched if it isn't in Go's cache.
 func ModuleDir(ctx context.Context, version, path string) (string, error) {
 	versions, err := versionsDir()
 	if err != nil {
 		return "", err
 	}
-	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", path)
+	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", path)
 	cmd.Dir = filepath.Join(versions, version)
 	cmd.Env = append(os.Environ(), buildEnv...)
 	out, err := cmd.Output()
+	var module struct{ Dir, Error string }
+	if invalid := json.Unmarshal(out, &module); invalid == nil && module.Error != "" {
+		err = errors.New(module.Error)
+	} else if err == nil {
+		err = invalid
+	}
 	if err != nil {
 		return "", fmt.Errorf("folder of module %s: %w", path, err)
 	}
-	return strings.TrimSpace(string(out)), nil
+	return module.Dir, nil
 }
 
 func ensure(ctx context.Context, programs []program, report func(Progress)) (Paths, error) {
