@@ -140,15 +140,22 @@ func TestRemovedMarksOfAJobThatWaits(t *testing.T) {
 	}
 }
 
+// accounted has the hub Job have an account of its mirrors.
+func accounted(w *world) {
+	var mirrors []string
+	for _, v := range w.registered() {
+		if m := v.api.jobs[jobKey]; m != nil && mirror.HubUID(m) != "" {
+			mirrors = append(mirrors, fmt.Sprintf(`{"worker":"%s","uid":"%s","seconds":5,"at":1000}`, v.Name(), m.UID))
+		}
+	}
+	w.edits("has an account", kept(hubstate.Usage, "["+strings.Join(mirrors, ",")+"]"))
+	w.run()
+}
+
 // Whenever a mirror loses its marks, nothing of it stays, nor runs, once its Job has ended and is
 // deleted.
 func TestNothingWithoutMarksIsLeft(t *testing.T) {
 	unmarked := func(m *batchv1.Job) { m.Labels, m.Annotations = nil, nil }
-	accounted := func(w *world) {
-		text := fmt.Sprintf(`[{"worker":"a","uid":"%s","seconds":5,"at":1000}]`, w.worker("a").api.jobs[jobKey].UID)
-		w.edits("has an account", kept(hubstate.Usage, text))
-		w.run()
-	}
 	ended := func(w *world) {
 		runs(w)
 		w.worker("a").completes(3)

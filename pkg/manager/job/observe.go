@@ -121,11 +121,12 @@ func (s *store) observeMirror(worker string, key types.NamespacedName, m, last *
 	hasEnded := r.indexed.Value().phase == PhaseFinished
 	switch {
 	case last == nil || m != nil || asked || !r.isPlacedLocked(worker, last):
-	case !mirror.Finished(last) || !hasEnded:
+	case last.DeletionTimestamp == nil || !hasEnded:
 		r.updateMirrorLocked(worker, func(known *mirrorMemory) {
-			known.isMissed = !mirror.Finished(last)
+			known.isMissed = last.DeletionTimestamp == nil
 			if decoded.Size(last) <= maxLast {
-				known.last = last
+				known.last = last.DeepCopy()
+				known.last.DeletionTimestamp = nil
 			}
 		})
 	}

@@ -211,14 +211,16 @@ func (v *fakeWorker) lastOf(before *batchv1.Job) *batchv1.Job {
 	if mirror.Finished(last) && !mirror.EndedByItself(last) || before.DeletionTimestamp != nil && !mirror.Finished(last) {
 		return nil
 	}
-	last.DeletionTimestamp = nil // the first that is seen of a deletion may be its end
+	if before.DeletionTimestamp == nil && !mirror.Finished(last) {
+		last.DeletionTimestamp = nil // the first that is seen of a deletion may be its end
+	}
 	return last
 }
 
 func (v *fakeWorker) mirrors() jobs {
 	ours := jobs{}
 	for key, job := range v.api.jobs {
-		if job.Labels[v1alpha1.LabelOrigin] == "hub-1" {
+		if job.Labels[v1alpha1.LabelOrigin] == "hub-1" && mirror.HubUID(job) != "" {
 			ours[key] = job
 		}
 	}
