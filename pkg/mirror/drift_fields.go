@@ -22,8 +22,8 @@ func (d *drift) metadata() {
 	syncKeys(d.want.Labels, d.target.HubKeys.labels(d.hub), d.last.Labels)
 	d.annotate(v1alpha1.AnnotationHubUID, string(d.hub.UID))
 	syncKeys(d.want.Annotations, d.target.HubKeys.Projected(d.hub.Annotations), d.last.Annotations)
-	// A policy that sets a TTL may do so again when it's removed. A shard's end shows in the others'.
-	d.want.Finalizers = finalizers(d.mirror, v1alpha1.FinalizerEnd, d.mirror.Spec.TTLSecondsAfterFinished != nil && d.target.Indexes == nil)
+	// A policy that sets a TTL may do so again when it's removed.
+	d.want.Finalizers = finalizers(d.mirror, v1alpha1.FinalizerEnd, d.mirror.Spec.TTLSecondsAfterFinished != nil)
 	if d.target.Indexes != nil && indexed(d.hub) && deref(d.mirror.Spec.ManagedBy) == v1alpha1.ManagedByWorker {
 		d.annotate(v1alpha1.AnnotationIndexes, *d.target.Indexes)
 	}

@@ -42,7 +42,17 @@ func (p *Plan) letGo(s *Snapshot, w *Worker, m *batchv1.Job) {
 
 // showsEndOf reports whether the hub Job is to show the end of a mirror, and doesn't yet.
 func (s *Snapshot) showsEndOf(w *Worker, m *batchv1.Job) bool {
-	return s.Job != nil && m == w.Mirror && s.needs(w) && s.IsEndedBy(m)
+	if s.Job == nil || m != w.Mirror || !s.needs(w) {
+		return false
+	}
+	if s.Divided != nil {
+		for _, shard := range s.Divided.Shards {
+			if shard.Part.Assigned == w {
+				return shard.Part.IsEndedBy(m)
+			}
+		}
+	}
+	return s.IsEndedBy(m)
 }
 
 // orphaned deletes the mirror of another hub Job of this name, which must be gone. If its watch has

@@ -135,7 +135,7 @@ func Decide(s *Snapshot) Plan {
 	if waitsForOthers(plan.Situation) && plan.After == 0 && !plan.AwaitsCapacity {
 		plan.After = s.Timing.Recheck // a worker that is removed sends no event of its mirror
 	}
-	if len(plan.Actions) == 0 && len(s.Used.Observations) > 0 && plan.Situation != Deleting {
+	if !slices.ContainsFunc(plan.Actions, isUrgent) && len(s.Used.Observations) > 0 && plan.Situation != Deleting {
 		plan.completeAccount(s)
 	}
 	plan.Reserve = s.reservations()
@@ -315,6 +315,17 @@ func (s *Snapshot) hasFinalizer() bool {
 func (s *Snapshot) lacksFinalizer() bool {
 	return !isAbsent(s) && s.isPlaced() && !s.isHeldBack() && !s.hasFinalizer() &&
 		!mirror.Finished(s.Job) && s.Job.DeletionTimestamp == nil
+}
+
+// isUrgent reports whether an account can't be completed first. A Job that waits for room asks for
+// it each time.
+func isUrgent(a Action) bool {
+	switch a.(type) {
+	case Place, Divide:
+		return false
+	default:
+		return true
+	}
 }
 
 func isStatusWrite(a Action) bool {

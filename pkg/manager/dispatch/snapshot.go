@@ -15,6 +15,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/recentfields"
+	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
 
 // Snapshot is all that a decision is made from: values, read once.
@@ -285,11 +286,17 @@ func (s *Snapshot) SetMirror(w *Worker, found *batchv1.Job) {
 	}
 }
 
-// IsEndedBy reports whether the hub Job takes its end from the last state of a mirror that is gone:
-// the worker removed it before the hub had seen that, as a TTL there does. One that is being deleted
-// shows no end.
+// IsEndedBy reports whether the hub Job, or a shard of it, takes its end from the last state of a
+// mirror that is gone: the worker removed it before the hub had seen that, as a TTL there does. One
+// that is being deleted shows no end.
 func (s *Snapshot) IsEndedBy(last *batchv1.Job) bool {
-	if last == nil || s.Job.DeletionTimestamp != nil || s.Part != nil || isPart(last) || mirror.Owns(s.Origin, s.Job.UID, last) != mirror.Ours {
+	if last == nil || s.Job.DeletionTimestamp != nil || mirror.Owns(s.Origin, s.Job.UID, last) != mirror.Ours {
+		return false
+	}
+	if s.Part != nil {
+		return mirror.Finished(last) && !s.Part.IsOutdated(s.Part.Whole, last) && shards.Remaining(s.Part.Whole, s.Part.Shard).Len() > 0
+	}
+	if isPart(last) {
 		return false
 	}
 	next, is := mirror.Reflect(s.Job, last, s.Now).(mirror.Next)

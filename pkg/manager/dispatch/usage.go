@@ -78,7 +78,7 @@ func (p *Plan) completeAccount(s *Snapshot) {
 	before, next := usage.Read(s.Job), s.Account()
 	refresh := s.refreshAt(before)
 	if before.Lacks(next, ended) || !refresh.IsZero() && !refresh.After(s.Now) {
-		p.Actions, p.Again = append(p.Actions, s.statusWrite(&s.Job.Status, nil)), true
+		p.Actions, p.Again = []Action{s.statusWrite(&s.Job.Status, nil)}, true
 		return
 	}
 	p.After = wake.Soonest(p.After, wake.Until(refresh, s.Now))

@@ -88,3 +88,25 @@ func TestTheAccountOfARunningJobIsRefreshed(t *testing.T) {
 		})
 	}
 }
+
+// What is learnt of Pods that a Job has left is written also while the Job waits for room.
+func TestTheAccountOfAJobThatWaits(t *testing.T) {
+	for name, job := range map[string]*batchv1.Job{
+		"for any worker":     hubJob(),
+		"for a part of it":   hubJob(placedOn(""), func(j *batchv1.Job) { hubstate.Set(j, hubstate.Changes{hubstate.Shards: "b=0"}) }),
+		"to be queued again": hubJob(suspendedJob),
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := usage.Moment(noon.Add(-time.Hour).Unix())
+			hubstate.Set(job, hubstate.Changes{hubstate.Usage: usage.Account{{Worker: "a", UID: "m", Seconds: 10, At: at, Left: true}}.String()})
+			s := look(job)
+			if hubstate.Get(job, hubstate.Shards) != "" {
+				s.Divided = &Divided{}
+			}
+			s.Used.Observations = []usage.Observation{{Worker: "a", UID: "m", Elsewhere: true, InTouch: true, Times: usage.Times{Count: 4, Ended: 24 * time.Second}}}
+			if plan := Decide(s); len(plan.Actions) != 1 || !isStatusWrite(plan.Actions[0]) || !plan.Again {
+				t.Errorf("%s: %d actions, again %v", plan.Situation, len(plan.Actions), plan.Again)
+			}
+		})
+	}
+}

@@ -33,6 +33,52 @@ func TestAMirrorWithATTLWaitsForTheHub(t *testing.T) {
 	}
 }
 
+// So does a shard's, of which the others know nothing: no index runs twice.
+func TestAShardWithATTLWaitsForTheHub(t *testing.T) {
+	for name, row := range map[string]struct {
+		ttl     *int32
+		happens func(w *world, a *fakeWorker)
+	}{
+		"no manager sees its end": {ttl: ptr.To[int32](5), happens: func(w *world, a *fakeWorker) {
+			a.expires(foreground)
+			a.work()
+			w.start()
+		}},
+		"an event tells its end": {happens: func(_ *world, a *fakeWorker) { a.expires(background) }},
+		"it's out of touch meanwhile": {ttl: ptr.To[int32](5), happens: func(w *world, a *fakeWorker) {
+			a.disconnects()
+			w.step(time.Second)
+			a.expires(foreground)
+			a.work()
+			a.isBack()
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			a := w.worker("a")
+			a.api.ttl = row.ttl
+			w.submits(divisible(12, 12))
+			w.step(time.Second)
+			a.finishes(a.running.Len())
+			a.work()
+			if !mirror.Finished(a.api.jobs[jobKey]) {
+				w.fail("the shard hasn't ended:\n%s", w.state())
+			}
+			row.happens(w, a)
+			w.step(time.Minute)
+			w.finishAll()
+			w.expectComplete("0-11")
+			w.deletes(background)
+			w.step(2 * time.Minute)
+			for _, v := range w.registered() {
+				if v.api.jobs[jobKey] != nil {
+					w.fail("it's left in %s:\n%s", v.Name(), w.state())
+				}
+			}
+		})
+	}
+}
+
 // A TTL that can be removed is, and nothing is left of it.
 func TestATTLThatGoes(t *testing.T) {
 	w := newWorld(t)

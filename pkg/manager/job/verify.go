@@ -160,7 +160,11 @@ func (r *Reconciler) deleteMirror(ctx context.Context, t *turn, w worker, a disp
 	}
 	write := ownWrite{deleted: a.Mirror.UID, at: r.clock.Now()}
 	t.record.update(func(m *memory) { m.gone.Mirrors = without(m.gone.Mirrors, w.Name()) })
-	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.write, m.refusal = write, "" })
+	t.record.updateMirror(w.Name(), func(m *mirrorMemory) {
+		if m.write, m.refusal = write, ""; m.last != nil && m.last.UID == a.Mirror.UID {
+			m.last = nil // nothing is left of it that its Job waits for
+		}
+	})
 	done := r.reportRepeated(ctx, t, w, repeated)
 	done.changed = true
 	return done, nil
