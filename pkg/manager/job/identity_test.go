@@ -1,6 +1,7 @@
 package job
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -91,12 +92,11 @@ func TestIdentityOverALife(t *testing.T) {
 	} {
 		for when, stage := range stages {
 			for _, restarts := range []bool{false, true} {
-				title := name + ", " + when
-				if restarts {
-					title += ", and no manager sees it"
-				}
-				t.Run(title, func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s, %s, and a manager sees it: %v", name, when, !restarts), func(t *testing.T) {
 					w := newWorld(t)
+					if restarts { // a policy's
+						w.worker("a").api.ttl = ptr.To[int32](3600)
+					}
 					w.addWorker("c", 8).connect()
 					if stage(w); w.hub.jobs[jobKey] != nil {
 						accounted(w)

@@ -74,7 +74,7 @@ func (r *Reconciler) isUnmarked(t *turn, w worker, existing *batchv1.Job) bool {
 
 // mark gives a mirror its marks again. One that can't have them would run unseen: it's taken back.
 func (r *Reconciler) mark(ctx context.Context, t *turn, w worker, existing *batchv1.Job) (result, error) {
-	if existing.DeletionTimestamp != nil {
+	if existing.DeletionTimestamp != nil && !mirror.AwaitsEnd(existing) {
 		return result{}, goes(w)
 	}
 	annotations := map[string]any{}
@@ -138,6 +138,8 @@ func (r *Reconciler) leave(ctx context.Context, t *turn, w worker, taken types.U
 		return &refusalError{worker: w.Name(), reason: v1alpha1.EventMirrorRefused, text: why}
 	case existing.DeletionTimestamp == nil:
 		err = r.stopTaken(ctx, t, w, existing)
+	default:
+		err = r.deleteUnseen(ctx, t, w, existing, metav1.DeletePropagationForeground)
 	}
 	if err != nil {
 		return &workerError{w.Name(), fmt.Errorf("it %s, and doesn't delete it: %w", why, err)}
@@ -158,7 +160,7 @@ func (r *Reconciler) stopTaken(ctx context.Context, t *turn, w worker, taken *ba
 	} else if !mirror.Finished(taken) && !mirror.Stopped(taken) {
 		return nil
 	}
-	if err := deleteTaken(ctx, t, w, taken.UID); err != nil {
+	if err := r.deleteUnseen(ctx, t, w, taken, metav1.DeletePropagationForeground); err != nil {
 		return err
 	}
 	mirror.SlimMirror(taken)
@@ -170,8 +172,22 @@ func (r *Reconciler) stopTaken(ctx context.Context, t *turn, w worker, taken *ba
 	return nil
 }
 
-func deleteTaken(ctx context.Context, t *turn, w worker, uid types.UID) error {
-	err := w.Client().Delete(ctx, named(t.Job), client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationForeground))
+// deleteUnseen deletes a mirror that no watch shows, and that a live read has.
+func (r *Reconciler) deleteUnseen(ctx context.Context, t *turn, w worker, existing *batchv1.Job, propagation metav1.DeletionPropagation) error {
+	if existing.DeletionTimestamp == nil {
+		err := w.Client().Delete(ctx, existing, client.Preconditions{UID: &existing.UID}, client.PropagationPolicy(propagation))
+		if err != nil {
+			return client.IgnoreNotFound(err)
+		}
+	}
+	if !mirror.AwaitsEnd(existing) {
+		return nil
+	}
+	latest, err := existingIn(ctx, t, w) // the deletion has changed it
+	if err != nil || latest == nil || latest.UID != existing.UID {
+		return err
+	}
+	_, err = sendPatch(ctx, w, latest, mirror.LetGoPatch(latest))
 	return client.IgnoreNotFound(err)
 }
 
@@ -184,7 +200,10 @@ func (r *Reconciler) removeTaken(ctx context.Context, t *turn) error {
 		if m.takenBack == "" || !registered {
 			continue
 		}
-		err := deleteTaken(ctx, t, w, m.created)
+		existing, err := existingIn(ctx, t, w)
+		if existing != nil && existing.UID == m.created {
+			err = r.deleteUnseen(ctx, t, w, existing, metav1.DeletePropagationForeground)
+		}
 		if err != nil && !apierrors.IsConflict(err) && !errors.Is(err, clusters.ErrNotConnected) {
 			return &workerError{name, err}
 		}

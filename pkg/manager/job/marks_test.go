@@ -50,17 +50,20 @@ func TestMarksThatCantBe(t *testing.T) {
 			w.worker("a").api.change(jobKey, func(m *batchv1.Job) { m.Annotations["example.org/touched"] = "true" })
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			prepare(w)
-			w.step(time.Minute)
-			if w.worker("a").api.jobs[jobKey] != nil || !w.running("b") {
-				w.fail("ends as:\n%s", w.state())
-			}
-			if !slices.ContainsFunc(w.events, func(e string) bool { return strings.Contains(e, "removes "+v1alpha1.LabelOrigin) }) {
-				w.fail("events: %q", w.events)
-			}
-		})
+		for _, ttl := range []*int32{nil, ptr.To[int32](3600)} { // a policy sets it, too
+			t.Run(fmt.Sprintf("%s, with a TTL: %v", name, ttl != nil), func(t *testing.T) {
+				w := newWorld(t)
+				w.worker("a").api.ttl = ttl
+				prepare(w)
+				w.step(time.Minute)
+				if w.worker("a").api.jobs[jobKey] != nil || !w.running("b") {
+					w.fail("ends as:\n%s", w.state())
+				}
+				if !slices.ContainsFunc(w.events, func(e string) bool { return strings.Contains(e, "removes "+v1alpha1.LabelOrigin) }) {
+					w.fail("events: %q", w.events)
+				}
+			})
+		}
 	}
 }
 
@@ -230,22 +233,25 @@ func TestNothingWithoutMarksIsLeft(t *testing.T) {
 			endsDivided(w)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			happens(w)
-			w.step(2 * time.Minute)
-			for _, v := range w.registered() {
-				if m := v.api.jobs[jobKey]; m != nil && m.Status.Active > 0 || !mirror.Finished(w.hub.jobs[jobKey]) {
-					w.fail("it runs on:\n%s", w.state())
+		for _, ttl := range []*int32{nil, ptr.To[int32](3600)} { // a policy sets it
+			t.Run(fmt.Sprintf("%s, with a TTL: %v", name, ttl != nil), func(t *testing.T) {
+				w := newWorld(t)
+				w.worker("a").api.ttl, w.worker("b").api.ttl = ttl, ttl
+				happens(w)
+				w.step(2 * time.Minute)
+				for _, v := range w.registered() {
+					if m := v.api.jobs[jobKey]; m != nil && m.Status.Active > 0 || !mirror.Finished(w.hub.jobs[jobKey]) {
+						w.fail("it runs on:\n%s", w.state())
+					}
 				}
-			}
-			w.deletes(background)
-			w.step(2 * time.Minute)
-			for _, v := range w.registered() {
-				if v.api.jobs[jobKey] != nil || len(w.store.records) > 0 {
-					w.fail("it's left in %s, with %d records:\n%s", v.Name(), len(w.store.records), w.state())
+				w.deletes(background)
+				w.step(2 * time.Minute)
+				for _, v := range w.registered() {
+					if v.api.jobs[jobKey] != nil || len(w.store.records) > 0 {
+						w.fail("it's left in %s, with %d records:\n%s", v.Name(), len(w.store.records), w.state())
+					}
 				}
-			}
-		})
+			})
+		}
 	}
 }

@@ -148,12 +148,14 @@ func (r *Reconciler) deleteMirror(ctx context.Context, t *turn, w worker, a disp
 		}
 	}
 	repeated := r.repeated(t, w, a) // before the deletion is all that is known of it
-	err := w.Client().Delete(ctx, a.Mirror,
-		client.Preconditions{UID: &a.Mirror.UID}, client.PropagationPolicy(a.Propagation))
-	if apierrors.IsConflict(err) {
-		if existing, unread := existingIn(ctx, t, w); unread == nil && (existing == nil || existing.UID != a.Mirror.UID) {
-			err = nil // another Job has its name
+	var err error
+	if a.Mirror.ResourceVersion == "" { // see Gone
+		var existing *batchv1.Job
+		if existing, err = existingIn(ctx, t, w); existing != nil && existing.UID == a.Mirror.UID {
+			err = r.deleteUnseen(ctx, t, w, existing, a.Propagation)
 		}
+	} else {
+		err = w.Client().Delete(ctx, a.Mirror, client.Preconditions{UID: &a.Mirror.UID}, client.PropagationPolicy(a.Propagation))
 	}
 	if client.IgnoreNotFound(err) != nil {
 		return result{}, t.keeps(w, &workerError{w.Name(), err})
