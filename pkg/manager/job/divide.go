@@ -150,7 +150,8 @@ func (r *Reconciler) undivided(ctx context.Context, t *turn, a dispatch.Divide, 
 			why = leave.Reason + ": "
 		}
 	}
-	if why != "" || len(next.Shards) == 0 {
+	runs := func(shard shards.Shard) bool { return shards.Remaining(t.Job, shard).Len() > 0 }
+	if why != "" || !slices.ContainsFunc(next.Shards, runs) {
 		done.add(r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventPending, Warning: true, Message: why + decision.Named()}))
 	}
 	return done

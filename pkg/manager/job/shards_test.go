@@ -441,3 +441,29 @@ func TestDividedEndsWithoutALostWorker(t *testing.T) {
 		w.fail("the Job hasn't ended: %+v", w.hub.jobs[jobKey].Status)
 	}
 }
+
+// What was placed of a Job has ended, and no worker has room for the rest: an event says so, as of
+// a Job that is placed nowhere.
+func TestTheRestWaitsForRoom(t *testing.T) {
+	w := newWorld(t)
+	for _, v := range w.registered() {
+		v.cpus = 1
+	}
+	w.start()
+	w.submits(divisible(8, 4))
+	w.step(time.Second)
+	before := len(w.events)
+	for _, v := range w.registered() {
+		v.view.Spec.Cordoned = true
+		w.triggers.WorkerChanged(v.Name())
+	}
+	for range 8 {
+		for _, v := range w.registered() {
+			v.finishes(1)
+		}
+		w.step(time.Second)
+	}
+	if got := reasons(w.events[before:]); !slices.Contains(got, v1alpha1.EventPending) {
+		w.fail("events %q\n%s", w.events[before:], w.state())
+	}
+}
