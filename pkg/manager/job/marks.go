@@ -72,19 +72,24 @@ func (r *Reconciler) isUnmarked(t *turn, w worker, existing *batchv1.Job) bool {
 	return mirror.IsUnmarked(r.options.Origin, t.Job.UID, existing, known)
 }
 
+// ofHub are the annotations of a mirror that its Job controller doesn't write.
+var ofHub = []string{
+	v1alpha1.AnnotationProjected, v1alpha1.AnnotationFreshStart, v1alpha1.AnnotationDeadlineSpent, v1alpha1.AnnotationIndexes,
+}
+
 // mark gives a mirror its marks again. One that can't have them would run unseen: it's taken back.
 func (r *Reconciler) mark(ctx context.Context, t *turn, w worker, existing *batchv1.Job) (result, error) {
 	if existing.DeletionTimestamp != nil && !mirror.AwaitsEnd(existing) {
 		return result{}, goes(w)
 	}
-	annotations := map[string]any{}
+	annotations := map[string]any{v1alpha1.AnnotationHubUID: string(t.Job.UID)}
 	if last := t.known.mirrors[w.Name()].last; last != nil && last.UID == existing.UID {
-		for _, key := range missingMarks(last, existing) {
-			annotations[key] = last.Annotations[key]
+		for _, key := range ofHub {
+			if value, had := last.Annotations[key]; had && existing.Annotations[key] == "" {
+				annotations[key] = value
+			}
 		}
 	}
-	delete(annotations, v1alpha1.LabelOrigin)
-	annotations[v1alpha1.AnnotationHubUID] = string(t.Job.UID)
 	answer, err := sendPatch(ctx, w, existing, marksPatch(existing,
 		map[string]any{v1alpha1.LabelOrigin: string(r.options.Origin)}, annotations))
 	switch {
