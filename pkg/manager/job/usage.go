@@ -30,7 +30,11 @@ func (g *gatherer) used(s *dispatch.Snapshot) []usage.Observation {
 	}
 	for _, w := range s.AssignedWorkers() {
 		if w.Mirror != nil {
-			add(seenOf(s.Job, w.Name, w.Mirror, usage.Observation{Current: true}))
+			o := seenOf(s.Job, w.Name, w.Mirror, usage.Observation{Current: true})
+			if s.Divided == nil { // a shard's mirror counts what others did
+				o.Told = int64(w.Mirror.Status.Succeeded-w.Elsewhere.Succeeded) + int64(w.Mirror.Status.Failed-w.Elsewhere.Failed)
+			}
+			add(o)
 		}
 	}
 	for _, m := range usage.Read(s.Job) {

@@ -72,14 +72,30 @@ func (m *Mirror) Before(then, listed Times, o *Observation, now time.Time) Befor
 		ran := Seconds(min(gone, max(m.Pods-then.Running, 0))) * Seconds(max(last-m.At, 0))
 		before.Unknown = max(before.Unknown, unknown+ran+doubtful)
 	}
+	if !isSince {
+		came := m.unlisted(then, o)
+		before.Count += came
+		before.Unknown += Seconds(came) * Seconds(max(last-m.since(o), 0))
+	}
 	return before
 }
+
+// unlisted is how many Pods came and went between the account and the list of all Pods, by the
+// mirror's own word: its Job controller deletes those that run at the Job's deadline, and a janitor
+// any.
+func (m *Mirror) unlisted(then Times, o *Observation) int64 {
+	known := m.Count + m.Pods + o.Count + o.Running - then.Count - then.Running
+	return max(o.Told-known, 0)
+}
+
+// since is the account's moment, or the mirror's creation if that's later.
+func (m *Mirror) since(o *Observation) Moment { return max(m.At, momentOf(o.Created.Add(o.Ahead))) }
 
 // unseen is for how long Pods may have run that came and went between the account, or the mirror's
 // creation, and the list of all Pods: a fence deletes all. There were so many at once, and those
 // that are there are known.
 func (m *Mirror) unseen(then, listed Times, o *Observation, until Moment) Seconds {
-	since := max(m.At, momentOf(o.Created.Add(o.Ahead)))
+	since := m.since(o)
 	if o.Fenced.IsZero() || momentOf(o.Fenced.Add(o.Ahead+slack)) < since {
 		return 0
 	}

@@ -95,6 +95,36 @@ func TestPodsThatNobodySaw(t *testing.T) {
 	}
 }
 
+// A mirror says that more Pods have ended than were seen: those that a deadline ended, say, while
+// the manager was away.
+func TestPodsThatOnlyTheMirrorSaw(t *testing.T) {
+	s := newStory(t, 2)
+	s.pass(time.Minute)
+	s.see(current("west", "m", Times{Count: 1, Ended: 20 * time.Second, Running: 1, Since: s.now.Add(-10 * time.Second)}))
+	s.pass(time.Minute)
+	then := Times{Count: 1, Ended: 20 * time.Second, Running: 1, Since: s.now.Add(-70 * time.Second)}
+	m := s.account.Of(ID{"west", "m"})
+	for name, row := range map[string]struct {
+		account Mirror
+		told    int64
+		then    Times
+		listed  Times
+		count   int64
+		unknown Seconds
+	}{
+		"it has seen those that were":         {account: m, told: 2, then: then, listed: then},
+		"one more":                            {account: m, told: 3, then: then, listed: then, count: 1, unknown: 60},
+		"it's there":                          {account: m, told: 3, then: then, listed: Times{Count: 3, Ended: 60 * time.Second}},
+		"all are gone":                        {account: m, told: 3, count: 3, unknown: 120},
+		"it has no account, and two are gone": {account: Mirror{At: momentOf(created)}, told: 2, count: 2, unknown: 240},
+	} {
+		o := Observation{Created: created, Told: row.told, Times: row.listed}
+		if got := row.account.Before(row.then, row.listed, &o, s.now); got.Count != row.count || got.Unknown != row.unknown {
+			t.Errorf("%s: %d Pods with %v s that are unknown, want %d with %v", name, got.Count, got.Unknown, row.count, row.unknown)
+		}
+	}
+}
+
 // What is unknown is kept over restarts, and when the Job leaves.
 func TestUnknownTimesAddUp(t *testing.T) {
 	s := newStory(t, 10)

@@ -32,6 +32,8 @@ type Observation struct {
 	// final phase; nil: it doesn't say.
 	Started bool
 	Alive   *int64
+	// Told is how many of its Pods have ended, by the mirror's own word.
+	Told int64
 	// AtOnce is how many Pods the mirror may have at once, without those that are being replaced.
 	AtOnce int32
 	Times
