@@ -125,6 +125,15 @@ func TestPodsThatOnlyTheMirrorSaw(t *testing.T) {
 	}
 }
 
+// A worker's clock was set while its Pods ended: by their word, they ran on when the account of
+// their Job was written, which had ended.
+func TestPodsThatEndAfterTheirJob(t *testing.T) {
+	at := momentOf(created.Add(time.Minute))
+	if got := (&Mirror{UID: "m", Count: 2, At: at, Ended: at}).Accounted(&Observation{}); got.Running != 0 {
+		t.Errorf("%d Pods ran on after the end", got.Running)
+	}
+}
+
 // What is unknown is kept over restarts, and when the Job leaves.
 func TestUnknownTimesAddUp(t *testing.T) {
 	s := newStory(t, 10)
