@@ -80,8 +80,8 @@ type Gone struct {
 	Mirrors []usage.ID
 }
 
-// MirrorIn is what is known of a mirror in a worker that the worker's watch doesn't show; nil: there
-// is none.
+// MirrorIn is what is known of a mirror in a worker that the worker's watch doesn't show; nil:
+// there is none.
 func (g *Gone) MirrorIn(worker string, key types.NamespacedName) *batchv1.Job {
 	for _, id := range g.Mirrors {
 		if id.Worker == worker {

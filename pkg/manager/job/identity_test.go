@@ -17,7 +17,7 @@ import (
 // nothing of ours is left.
 func TestIdentityOverALife(t *testing.T) {
 	stages := map[string]func(*world){
-		"before it's placed": func(w *world) {},
+		"before it's placed": func(*world) {},
 		"while it runs":      runs,
 		"while it's suspended": func(w *world) {
 			runs(w)

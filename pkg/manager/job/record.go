@@ -101,8 +101,8 @@ type obstacle struct {
 
 // mirrorMemory is what is remembered of a Job's mirror in one worker.
 type mirrorMemory struct {
-	// last is the last state of a mirror that had ended when it was deleted, that is missed, or that was
-	// taken back; nil: none.
+	// last is the last state of a mirror that had ended when it was deleted, that is missed, or that
+	// was taken back; nil: none.
 	last *batchv1.Job
 	// isMissed: the watch shows the mirror no more, and nobody has deleted it. It may have lost its
 	// marks.

@@ -127,20 +127,8 @@ func (r *Reconciler) isGone(ctx context.Context, key types.NamespacedName, uid t
 
 // deleteMirror deletes a mirror, and no other Job of its name.
 func (r *Reconciler) deleteMirror(ctx context.Context, t *turn, w worker, a dispatch.DeleteMirror) (result, error) {
-	if a.VerifyGone != "" {
-		if gone, err := r.isGone(ctx, t.Key, a.VerifyGone); err != nil || !gone {
-			return void, err // the cache was behind: its next event enqueues the Job
-		}
-	}
-	if a.VerifyStale {
-		if stale, err := r.isStale(ctx, t, w.Name()); err != nil || !stale {
-			return void, err // likewise
-		}
-	}
-	if a.VerifyPart {
-		if job, err := r.liveJob(ctx, t); err != nil || job == nil || !t.isPlacedAlike(job, w.Name()) {
-			return void, err // likewise
-		}
+	if may, err := r.mayDelete(ctx, t, w, a); err != nil || !may {
+		return void, err // the cache was behind: its next event enqueues the Job
 	}
 	if a.Suspend {
 		if _, err := r.patchAndRemember(ctx, t, w, a.Mirror, mirror.SuspendPatch(a.Mirror)); err != nil {
@@ -148,16 +136,7 @@ func (r *Reconciler) deleteMirror(ctx context.Context, t *turn, w worker, a disp
 		}
 	}
 	repeated := r.repeated(t, w, a) // before the deletion is all that is known of it
-	var err error
-	if a.Mirror.ResourceVersion == "" { // see Gone
-		var existing *batchv1.Job
-		if existing, err = existingIn(ctx, t, w); existing != nil && existing.UID == a.Mirror.UID {
-			err = r.deleteUnseen(ctx, t, w, existing, a.Propagation)
-		}
-	} else {
-		err = w.Client().Delete(ctx, a.Mirror, client.Preconditions{UID: &a.Mirror.UID}, client.PropagationPolicy(a.Propagation))
-	}
-	if client.IgnoreNotFound(err) != nil {
+	if err := r.sendDeletion(ctx, t, w, a); client.IgnoreNotFound(err) != nil {
 		return result{}, t.keeps(w, &workerError{w.Name(), err})
 	}
 	write := ownWrite{deleted: a.Mirror.UID, at: r.clock.Now()}
@@ -170,6 +149,33 @@ func (r *Reconciler) deleteMirror(ctx context.Context, t *turn, w worker, a disp
 	done := r.reportRepeated(ctx, t, w, repeated)
 	done.changed = true
 	return done, nil
+}
+
+// mayDelete makes the live reads of the hub that a deletion asks for.
+func (r *Reconciler) mayDelete(ctx context.Context, t *turn, w worker, a dispatch.DeleteMirror) (may bool, err error) {
+	if may = true; a.VerifyGone != "" {
+		may, err = r.isGone(ctx, t.Key, a.VerifyGone)
+	}
+	if may && err == nil && a.VerifyStale {
+		may, err = r.isStale(ctx, t, w.Name())
+	}
+	if may && err == nil && a.VerifyPart {
+		var job *batchv1.Job
+		job, err = r.liveJob(ctx, t)
+		may = job != nil && t.isPlacedAlike(job, w.Name())
+	}
+	return may, err
+}
+
+func (r *Reconciler) sendDeletion(ctx context.Context, t *turn, w worker, a dispatch.DeleteMirror) error {
+	if a.Mirror.ResourceVersion != "" {
+		return w.Client().Delete(ctx, a.Mirror, client.Preconditions{UID: &a.Mirror.UID}, client.PropagationPolicy(a.Propagation))
+	}
+	existing, err := existingIn(ctx, t, w) // all that is known is its UID: see Gone
+	if err != nil || existing == nil || existing.UID != a.Mirror.UID {
+		return err
+	}
+	return r.deleteUnseen(ctx, t, w, existing, a.Propagation)
 }
 
 // without are the mirrors of other workers.

@@ -21,8 +21,8 @@ type Accounted struct {
 }
 
 // Accounted returns which of the mirror's Pods the account covers. If the worker's clock was set
-// since, the Pods' own times don't tell how many ran then. The account does. So it does when the Job
-// has ended: a clock that was set before may have Pods say that they ended later.
+// since, the Pods' own times don't tell how many ran then. The account does. So it does when the
+// Job has ended: a clock that was set before may have Pods say that they ended later.
 func (m *Mirror) Accounted(o *Observation) Accounted {
 	then := Accounted{At: m.at(), Newest: m.Newest.time(), Running: math.MaxInt64}
 	if set := seconds(o.Ahead) - m.Ahead; math.Abs(float64(set)) > slack.Seconds() || m.Ended > 0 {
