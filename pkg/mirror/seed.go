@@ -73,8 +73,8 @@ func awaitsSeed(hub, mirror *batchv1.Job) bool {
 }
 
 // Forgot reports whether a mirror has lost progress that the hub shows: its worker's etcd, or the
-// mirror itself, was put back to an earlier state. What a shard has to know depends on the others,
-// so that isn't looked at.
+// mirror itself, was put back to an earlier state. A fixed shard that doesn't know what the others
+// have would run that, too; the mirror of any other names what it may run.
 func Forgot(hub, mirror *batchv1.Job) bool {
 	_, forgot := forgotten(hub, mirror)
 	return forgot
@@ -83,7 +83,9 @@ func Forgot(hub, mirror *batchv1.Job) bool {
 // forgotten returns the status of a mirror that has lost progress, with what the hub knows of it.
 func forgotten(hub, mirror *batchv1.Job) (batchv1.JobStatus, bool) {
 	_, part := mirror.Annotations[v1alpha1.AnnotationIndexes]
-	if part || Finished(hub) || Finished(mirror) || blank(&mirror.Status) {
+	follows := part && (!indexed(hub) || deref(mirror.Spec.ManagedBy) == v1alpha1.ManagedByWorker)
+	begins := blank(&mirror.Status) && (!part || Suspended(mirror))
+	if follows || begins || Finished(hub) || Finished(mirror) {
 		return batchv1.JobStatus{}, false
 	}
 	known, ok := Seed(hub, FreshStart(mirror))

@@ -3,6 +3,7 @@ package inject
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -75,9 +76,14 @@ func (f fault) removeNodes() (func() error, error) {
 	var list *corev1.NodeList
 	err := retry(f.ctx, func() (err error) {
 		if list == nil {
-			if list, err = nodes.List(f.ctx, metav1.ListOptions{}); err != nil {
+			found, err := nodes.List(f.ctx, metav1.ListOptions{})
+			if err != nil {
 				return err
 			}
+			if len(found.Items) == 0 {
+				return errors.New("the nodes have yet to come back from the last time")
+			}
+			list = found
 		}
 		return nodes.DeleteCollection(f.ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 	})

@@ -102,7 +102,7 @@ func planMirrored(s *Snapshot, w *Worker) Plan {
 // steps are those of planMirrored. The statuses of shards are brought to the hub together.
 func (s *Snapshot) steps() []func(*Snapshot, *Worker) Plan {
 	if s.Part != nil {
-		return []func(*Snapshot, *Worker) Plan{unfence, endPart, seed, carryObjects, align, unstick, unended, relocate}
+		return []func(*Snapshot, *Worker) Plan{unfence, endPart, recallPart, seed, carryObjects, align, unstick, unended, relocate}
 	}
 	return []func(*Snapshot, *Worker) Plan{unfence, seed, reflect, reopen, carryObjects, align, unstick, unended, relocate, goBack}
 }
@@ -167,6 +167,19 @@ func (p *Plan) recall(s *Snapshot, w *Worker) {
 	p.Actions = []Action{SuspendMirror{At: At{w.Name, w.Mirror}, Exactly: true}}
 	p.Reports = append(p.Reports, warn(v1alpha1.EventProgressRestored, "Worker "+w.Name+
 		" has lost progress of the Job, as after a restore of its etcd: the Job is stopped there until it has that again"))
+}
+
+// recallPart stops the mirror of a shard that would run what others do, as it was made again without
+// its status: then it's seeded, and goes on.
+func recallPart(s *Snapshot, w *Worker) Plan {
+	if mirror.Suspended(w.Mirror) || !mirror.Forgot(s.Job, w.Mirror) {
+		return Plan{}
+	}
+	if wait := w.Patches.backoff(freePatches, s.Now); wait > 0 {
+		return Plan{After: wait}
+	}
+	return Plan{Actions: []Action{SuspendMirror{At: At{w.Name, w.Mirror}}}, Reports: []Report{warn(v1alpha1.EventProgressRestored, "Worker "+w.Name+
+		" doesn't know which indexes run elsewhere, as after a restore of the Job from a backup: it's stopped there until it has that again")}}
 }
 
 func violated(w *Worker, verdict mirror.Violation) Report {

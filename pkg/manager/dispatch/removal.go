@@ -13,7 +13,7 @@ import (
 // background at once. It waits neither for a worker that is lost nor for one that does not release
 // the Job: a mirror there is an orphaned one then, and is deleted as such.
 func planDeleting(s *Snapshot) Plan {
-	if !s.hasFinalizer() || s.Deletion == "" {
+	if s.Deletion == "" {
 		return Plan{}
 	}
 	var plan Plan
@@ -38,7 +38,7 @@ func planDeleting(s *Snapshot) Plan {
 			waits = true
 		}
 	}
-	if !waits {
+	if !waits && s.hasFinalizer() { // somebody else's may hold it longer
 		plan.confirmGone(s)
 		plan.Actions = append(plan.Actions, RemoveFinalizer{})
 	}

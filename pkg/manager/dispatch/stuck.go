@@ -15,7 +15,7 @@ import (
 // Pods that a kubelet cannot start do not move the Job: most often that is a mistake in the Job,
 // which would move for ever.
 func unstick(s *Snapshot, w *Worker) Plan {
-	if w.started() || w.hasNothingToRun() {
+	if w.started() && !w.isBarren() || w.hasNothingToRun() {
 		return Plan{}
 	}
 	since, why := s.stuckSince(w), w.waitingWhy()
@@ -30,6 +30,9 @@ func unstick(s *Snapshot, w *Worker) Plan {
 	}
 	if w.startedWithoutPods() && !w.Pods.Asked {
 		return Plan{Actions: []Action{ReadErrors{At: At{w.Name, w.Mirror}}}}
+	}
+	if w.isBarren() && w.Pods.Answer == "" {
+		return Plan{After: s.Timing.StuckTimeout} // it waits between two Pods, after a failure
 	}
 	if w.isPreparing() && !w.Pods.Asked {
 		return Plan{Actions: []Action{ReadErrors{At{w.Name, w.Mirror}, w.Pods.Preparing}}}
@@ -129,8 +132,17 @@ func (w *Worker) started() bool { return w.ran() && !w.isStranded() }
 // a moment.
 func (w *Worker) isStranded() bool {
 	status, pods := &w.Mirror.Status, &w.Pods
+	if w.isBarren() {
+		return pods.Asked && pods.Answer != ""
+	}
 	return pods.Known && pods.Unschedulable+pods.NotStarting > 0 && pods.Bound == pods.NotStarting &&
 		ptr.Deref(status.Ready, 0) == 0 && ptr.Deref(status.Terminating, 0) == 0
+}
+
+// isBarren reports whether the mirror had Pods, and has none now, though more are to run: between
+// two of them, or as its Job controller can't create the next.
+func (w *Worker) isBarren() bool {
+	return w.ran() && w.isPodless() && ptr.Deref(w.Mirror.Status.Terminating, 0) == 0 && !w.hasNothingToRun()
 }
 
 // ran reports whether a Pod of the mirror runs, or ran.
@@ -172,7 +184,7 @@ func (w *Worker) isUnended() bool {
 // IsWaiting reports whether the worker's mirror waits for a Pod to run, or for its end. The caller
 // records since when, by the hub's clock: the worker's may be off by more than any timeout.
 func (w *Worker) IsWaiting() bool {
-	return w.Mirror != nil && (w.isUnended() || !w.started() && !w.hasNothingToRun() && w.waitingWhy() != "")
+	return w.Mirror != nil && (w.isUnended() || w.isBarren() || !w.started() && !w.hasNothingToRun() && w.waitingWhy() != "")
 }
 
 // waitingWhy says why no Pod of the mirror runs; empty: not known.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/manager/tracing/spans"
@@ -61,12 +63,18 @@ func (r *Reconciler) apply(ctx context.Context, t *turn, plan dispatch.Plan) (re
 	done, err := r.actAll(ctx, t, plan.Actions)
 	all.add(done)
 	if err = errors.Join(partsErr, err); err != nil {
+		r.report.report(log.FromContext(ctx), t.record, t.Job, standing(plan.Reports)...)
 		return all, fmt.Errorf("%s: %w", plan.Situation, err)
 	}
 	if !done.void {
 		r.report.report(log.FromContext(ctx), t.record, t.Job, plan.Reports...)
 	}
 	return all, nil
+}
+
+// standing are the reports that hold whether the actions succeed or not.
+func standing(reports []dispatch.Report) []dispatch.Report {
+	return slices.DeleteFunc(slices.Clone(reports), func(r dispatch.Report) bool { return r.Reason != v1alpha1.EventNotReleased })
 }
 
 // applyParts carries the plans of shards out, side by side: no worker waits for another.

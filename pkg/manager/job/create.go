@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -52,6 +53,9 @@ func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a disp
 	})
 	if marks := missingMarks(a.Mirror, created); len(marks) > 0 {
 		return result{}, r.takeBack(ctx, t, w, created, removes(marks))
+	}
+	if !ptr.Equal(a.Mirror.Spec.Completions, created.Spec.Completions) || ptr.Deref(a.Mirror.Spec.CompletionMode, batchv1.NonIndexedCompletion) != ptr.Deref(created.Spec.CompletionMode, batchv1.NonIndexedCompletion) {
+		return result{}, r.takeBack(ctx, t, w, created, "changes spec.completions or spec.completionMode of Jobs, so they would end otherwise: look for a policy there")
 	}
 	if err := r.wroteMirror(t.record, w, created); err != nil {
 		return result{}, err

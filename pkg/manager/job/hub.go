@@ -2,8 +2,13 @@ package job
 
 import (
 	"context"
+	"errors"
+	"slices"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -11,6 +16,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
 
 // All writes are merge patches of a hub Job's status, with the UID and the resourceVersion as
@@ -24,6 +30,9 @@ func (r *Reconciler) patchPlacement(ctx context.Context, t *turn, changes hubsta
 	next.Conditions = changes.Conditions(t.Job, next.Conditions, r.clock.Now())
 	patch := mirror.StatusPatch(t.Job, &next, mirror.Finalizers(t.Job, true))
 	whole, err := t.whole.patchWhole(ctx, t.Job.UID, client.RawPatch(types.MergePatchType, patch))
+	if err == nil {
+		err = r.tookBack(t, whole.Job, changes)
+	}
 	if err != nil {
 		return nil, &hubError{err}
 	}
@@ -38,12 +47,42 @@ func (r *Reconciler) patchStatus(ctx context.Context, t *turn, patch []byte) err
 	r.inFlight.Add(1)
 	defer r.inFlight.Add(-1)
 	answer, err := t.whole.patchStatus(ctx, t.Job.UID, client.RawPatch(types.MergePatchType, patch))
+	if err == nil {
+		err = r.tookBack(t, answer, nil)
+	}
 	if err != nil {
 		return &hubError{err}
 	}
 	r.wroteHub(t, answer)
 	return nil
 }
+
+// tookBack returns an error if the hub's admission has left out what was just written, or what
+// every write gives a Job that runs: it would be written again at once, and for ever.
+func (r *Reconciler) tookBack(t *turn, answer *batchv1.Job, changes hubstate.Changes) error {
+	lost := ""
+	for key, value := range changes {
+		if hubstate.Get(answer, key) != value {
+			lost = "the condition " + string(hubstate.Placed) + " or " + string(hubstate.State)
+		}
+	}
+	placed := len(shards.WorkersOf(answer)) > 0 && !mirror.Finished(answer) && answer.DeletionTimestamp == nil
+	if placed && !slices.Contains(answer.Finalizers, v1alpha1.FinalizerMirror) {
+		lost = "the finalizer " + v1alpha1.FinalizerMirror
+	}
+	if lost == "" {
+		return nil
+	}
+	t.record.update(func(m *memory) {
+		m.retryHub = r.clock.Now().Add(min(time.Second<<min(m.hubRefusals, 10), maxTookBack))
+	})
+	return apierrors.NewForbidden(schema.GroupResource{Group: batchv1.GroupName, Resource: "jobs"}, t.Key.Name,
+		errors.New("a policy of the hub removes "+lost+": have it leave "+v1alpha1.KeyPrefix+"* alone"))
+}
+
+// maxTookBack is the longest wait before a write is tried again that the hub has taken back. What
+// is left of it comes as an event of the watch, which would have the Job looked at again at once.
+const maxTookBack = time.Minute
 
 func (r *Reconciler) wroteHub(t *turn, answer *batchv1.Job) {
 	now := r.clock.Now()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -255,7 +256,7 @@ func (r *Reconciler) readErrors(ctx context.Context, t *turn, w worker, a dispat
 	of["involvedObject.uid"] = string(about)
 	var events corev1.EventList
 	err := w.Client().List(ctx, &events, client.InNamespace(a.Mirror.Namespace), client.MatchingFieldsSelector{Selector: fields.SelectorFromSet(of)})
-	answer := latestMessage(events.Items)
+	answer := latestMessage(events.Items, t.saidSince(w, a.Mirror))
 	switch {
 	case apierrors.IsForbidden(err) && a.Pod != "": // then it isn't told
 	case apierrors.IsForbidden(err):
@@ -269,9 +270,25 @@ func (r *Reconciler) readErrors(ctx context.Context, t *turn, w worker, a dispat
 	return changed, nil
 }
 
-func latestMessage(events []corev1.Event) string {
+// saidSince is from when on an event about a mirror counts, by the worker's clock: before, Pods of it
+// could be created, if any ran.
+func (t *turn) saidSince(w worker, m *batchv1.Job) time.Time {
+	since := t.known.mirrors[w.Name()].waitingSince
+	if since.IsZero() || m.Status.Succeeded+m.Status.Failed == 0 {
+		return time.Time{}
+	}
+	return since.Add(-w.View().ClockAhead - waitingSlack)
+}
+
+// waitingSlack is by how much an event may be older than what shows of its cause.
+const waitingSlack = 10 * time.Second
+
+func latestMessage(events []corev1.Event, since time.Time) string {
 	var latest *corev1.Event
 	for i := range events {
+		if events[i].LastTimestamp.Time.Before(since) {
+			continue
+		}
 		if latest == nil || latest.LastTimestamp.Before(&events[i].LastTimestamp) {
 			latest = &events[i]
 		}

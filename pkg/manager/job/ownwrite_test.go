@@ -1,6 +1,8 @@
 package job
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -91,4 +93,31 @@ func TestOwnWriteIsDroppedWhenObserved(t *testing.T) {
 func leaving(job *batchv1.Job) *batchv1.Job {
 	job.DeletionTimestamp = &metav1.Time{Time: noon}
 	return job
+}
+
+// A policy of the hub takes back what the manager writes: it's tried more and more rarely, and told.
+func TestAHubThatTakesWritesBack(t *testing.T) {
+	for name, take := range map[string]func(*batchv1.Job){
+		"the finalizer":  func(job *batchv1.Job) { job.Finalizers = nil },
+		"the conditions": func(job *batchv1.Job) { job.Status.Conditions = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.hub.takes = take
+			w.submits(aJob("train"))
+			before := w.writes
+			w.step(5 * time.Minute)
+			if writes := w.writes - before; writes > 20 {
+				w.fail("%d writes in 5 minutes", writes)
+			}
+			if !slices.ContainsFunc(w.events, func(e string) bool { return strings.Contains(e, "a policy of the hub removes "+name[:13]) }) {
+				w.fail("events %q", w.events)
+			}
+			w.hub.takes = nil
+			w.step(2 * time.Minute)
+			if !w.running("a") {
+				w.fail("it doesn't run\n%s", w.state())
+			}
+		})
+	}
 }

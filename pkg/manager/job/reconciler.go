@@ -119,6 +119,9 @@ func (r *Reconciler) step(ctx context.Context, key types.NamespacedName) (next c
 		next, err = r.afterError(ctx, t, t.unread)
 		return next, false, err
 	}
+	if wait := t.known.retryHub.Sub(t.Now); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, false, nil
+	}
 	plan := dispatch.Decide(t.Snapshot)
 	r.cleanUp(ctx, t, plan.Cleanup)
 	result, err := r.apply(ctx, t, plan)

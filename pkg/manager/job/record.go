@@ -61,6 +61,8 @@ type memory struct {
 	gone dispatch.Gone
 	// hubRefusals counts the writes to the hub Job that the hub refused in a row.
 	hubRefusals int
+	// retryHub is when to look at the Job again of which the hub took a write back.
+	retryHub time.Time
 	// passedOver has the reason for which a worker can't take the Job for a while.
 	passedOver map[string]obstacle
 	// reservedIn are the workers that hold capacity for the Job.

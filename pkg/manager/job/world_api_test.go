@@ -49,6 +49,8 @@ type apiServer struct {
 	unknown, switchedOff []string
 	// strips: a policy removes the mark of the origin from all Jobs that are written.
 	strips bool
+	// takes changes each Job that is stored, as a policy does.
+	takes func(*batchv1.Job)
 	// ttl is what a policy sets in all Jobs that are written; nil: nothing.
 	ttl *int32
 }
@@ -80,6 +82,9 @@ func (s *apiServer) create(job *batchv1.Job) error {
 
 // store keeps a Job as the next version, unless nothing keeps it from being removed.
 func (s *apiServer) store(job *batchv1.Job) {
+	if s.takes != nil {
+		s.takes(job)
+	}
 	if s.strips {
 		delete(job.Labels, v1alpha1.LabelOrigin)
 	}
