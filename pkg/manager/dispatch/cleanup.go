@@ -26,6 +26,10 @@ func (p *Plan) cleanUp(s *Snapshot) {
 			p.addCleanup(s, w, DisownMirror{At{w.Name, w.Mirror}})
 		default:
 			p.addCleanup(s, w, stale(w, mirror.Moved(s.Job)))
+			if s.Assigned != nil && !mirror.Moved(s.Job) && w.Mirror.DeletionTimestamp == nil {
+				p.Reports = append(p.Reports, warn(v1alpha1.EventMirrorStopped, "Worker "+w.Name+" has a mirror of the Job, which isn't placed there, "+
+					"such as one that somebody restored from a backup: it's suspended, and removed there"))
+			}
 		}
 	}
 }

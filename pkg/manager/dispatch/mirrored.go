@@ -2,11 +2,13 @@ package dispatch
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/util/wake"
 )
@@ -19,7 +21,7 @@ func planMissing(s *Snapshot, w *Worker) Plan {
 			"Worker "+w.Name+": somebody there keeps deleting the Job")}}
 	}
 	policy, problem := onClusterLost(s)
-	if s.vanished() && policy == v1alpha1.OnClusterLostWait {
+	if s.vanished(w) && policy == v1alpha1.OnClusterLostWait {
 		// perhaps it's there, and has only lost its marks
 		return Plan{Again: true, Actions: []Action{ConfirmLeft{w.Name}}, Reports: append(problem, warn(v1alpha1.EventMirrorRecreated, gone(w)+
 			": it isn't run again, as its annotation "+v1alpha1.AnnotationOnClusterLost+" says; change that, or create the Job anew, to have it run"))}
@@ -31,7 +33,7 @@ func planMissing(s *Snapshot, w *Worker) Plan {
 	problem = append(problem, invalid...)
 	m := mirror.Project(s.Job, target)
 	plan := Plan{Reports: append(problem, note(v1alpha1.EventMirrored, "Created in worker "+w.Name)), Again: true}
-	if s.vanished() {
+	if s.vanished(w) {
 		plan.Reports = append(plan.Reports, warn(v1alpha1.EventMirrorRecreated, gone(w)+": what its Pods did may be done again"))
 	}
 	if former := s.former(); former != nil {
@@ -53,10 +55,22 @@ func gone(w *Worker) string {
 	return "The Job is gone from worker " + w.Name + ", and the hub hasn't seen how it ended there"
 }
 
-// vanished reports whether Pods of the Job ran in the worker when the hub last heard of its mirror,
-// which isn't there any more. Of a Job that moved the hub may show the Pods of the worker before.
-func (s *Snapshot) vanished() bool {
-	return s.Part == nil && s.Job.Status.Active > 0 && !mirror.Suspended(s.Job) && !mirror.Moved(s.Job)
+// vanished reports whether Pods of the Job may have run in the worker, by what the hub last heard of
+// a mirror that isn't there any more, and that the manager hasn't deleted. One that had completed
+// what it was to, and of which nothing ran, may have been replaced by the manager that led before.
+// Of a Job that moved, and of shards, the hub's status may be of another worker: the account tells.
+func (s *Snapshot) vanished(w *Worker) bool {
+	if w.Replaced || mirror.Suspended(s.Job) {
+		return false
+	}
+	hub := s.Job
+	switch {
+	case s.Part != nil:
+		hub = s.Part.Whole
+	case !mirror.Moved(hub):
+		return hub.Status.Active > 0 || hub.Status.StartTime != nil && hub.Status.Succeeded == 0
+	}
+	return slices.ContainsFunc(usage.Read(hub), func(m usage.Mirror) bool { return m.Worker == w.Name && !m.Left && m.Pods > 0 })
 }
 
 func planDeleted(s *Snapshot, w *Worker) Plan {
@@ -104,7 +118,21 @@ func (s *Snapshot) steps() []func(*Snapshot, *Worker) Plan {
 	if s.Part != nil {
 		return []func(*Snapshot, *Worker) Plan{unfence, endPart, recallPart, seed, carryObjects, align, unstick, unended, relocate}
 	}
-	return []func(*Snapshot, *Worker) Plan{unfence, seed, reflect, reopen, carryObjects, align, unstick, unended, relocate, goBack}
+	return []func(*Snapshot, *Worker) Plan{replaced, unfence, seed, reflect, reopen, carryObjects, align, unstick, unended, relocate, goBack}
+}
+
+// replaced reports a mirror that nobody knows, in the place of one of which Pods ran.
+func replaced(s *Snapshot, w *Worker) Plan {
+	if w.Own {
+		return Plan{}
+	}
+	for _, m := range usage.Read(s.Job) {
+		if m.Worker == w.Name && m.UID != w.Mirror.UID && !m.Left && (m.Pods+m.Count > 0 || m.Seconds > 0) {
+			return Plan{Reports: []Report{warn(v1alpha1.EventMirrorRecreated, "Worker "+w.Name+
+				" has another Job in the place of the one that the hub knew, such as one that somebody restored from a backup: what its Pods did may be done again")}}
+		}
+	}
+	return Plan{}
 }
 
 // unfence confirms to the worker's Job controller that a Job that it has fenced may continue: it is

@@ -135,6 +135,8 @@ type Worker struct {
 
 	// The fields below are set for the assigned worker only.
 
+	// Own: this process has created the mirror. Replaced: it has deleted the last one.
+	Own, Replaced bool
 	// Missed: the worker's watch shows the mirror no more, and nobody has deleted it.
 	Missed bool
 	// TakenBack is the last state of a mirror that was deleted there as it can't be followed; nil:

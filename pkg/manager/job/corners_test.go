@@ -340,3 +340,73 @@ func TestALastStateThatIsNoEnd(t *testing.T) {
 		})
 	}
 }
+
+// While no manager is there, a mirror that has run vanishes, or is restored from a backup without
+// its status: that's told, and a Job that is to run once isn't run again.
+func TestWhatNobodySawVanish(t *testing.T) {
+	once := annotated(v1alpha1.AnnotationOnClusterLost, v1alpha1.OnClusterLostWait)
+	failed := func(m *batchv1.Job) { m.Status.Active, m.Status.Ready, m.Status.Failed = 0, ptr.To[int32](0), 1 }
+	for name, row := range map[string]struct {
+		given    func(*world)
+		restored bool
+		creates  int
+	}{
+		"it ran": {given: func(*world) {}, creates: 1},
+		"it was between two Pods": {given: func(w *world) {
+			w.worker("a").idle = true
+			w.worker("a").api.change(jobKey, failed)
+			w.step(time.Second)
+		}, creates: 1},
+		"it's restored": {given: func(w *world) { accounted(w) }, restored: true, creates: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			a := w.worker("a")
+			w.submits(aJob("train", once))
+			w.step(time.Second)
+			row.given(w)
+			m := a.api.jobs[jobKey].DeepCopy()
+			a.expires(background)
+			if row.restored {
+				m.Status, m.ResourceVersion = batchv1.JobStatus{}, ""
+				a.has(m)
+			}
+			w.start()
+			w.step(time.Minute)
+			if !slices.Contains(reasons(w.events), v1alpha1.EventMirrorRecreated) || a.api.created != row.creates {
+				w.fail("%d mirrors, events %q", a.api.created, w.events)
+			}
+		})
+	}
+}
+
+// A policy of a worker changes how many completions a Job has: it runs elsewhere.
+func TestCompletionsThatAWorkerChanges(t *testing.T) {
+	w := newWorld(t)
+	w.worker("a").api.takes = func(m *batchv1.Job) { m.Spec.Completions = ptr.To[int32](2) }
+	w.submits(aJob("train"))
+	w.step(time.Minute)
+	if !w.running("b") || w.worker("a").api.jobs[jobKey] != nil || !slices.Contains(reasons(w.events), v1alpha1.EventMirrorRefused) {
+		w.fail("events %q\n%s", w.events, w.state())
+	}
+}
+
+// A fixed shard's mirror is made again without its status: it runs no index of another's.
+func TestAShardThatIsRestored(t *testing.T) {
+	w := newWorld(t)
+	w.submits(divisible(12, 12))
+	w.step(time.Second)
+	b := w.worker("b")
+	m := b.api.jobs[jobKey].DeepCopy()
+	b.expires(background)
+	m.Status, m.ResourceVersion = batchv1.JobStatus{}, ""
+	b.has(m)
+	w.mayRunTwice = true // until it's seen
+	w.step(10 * time.Second)
+	if !slices.Contains(reasons(w.events), v1alpha1.EventProgressRestored) {
+		w.fail("events %q", w.events)
+	}
+	if twice := w.worker("a").running.Intersect(b.running); len(twice) > 0 {
+		w.fail("%s run in both\n%s", twice, w.state())
+	}
+}

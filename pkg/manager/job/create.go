@@ -49,13 +49,17 @@ func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a disp
 	}
 	now, uid := r.clock.Now(), created.UID
 	t.record.updateMirror(w.Name(), func(m *mirrorMemory) {
-		m.last, m.created, m.creations = nil, uid, m.creations.next(t.Snapshot, now)
+		m.last, m.created, m.creations, m.isReplaced = nil, uid, m.creations.next(t.Snapshot, now), false
 	})
 	if marks := missingMarks(a.Mirror, created); len(marks) > 0 {
 		return result{}, r.takeBack(ctx, t, w, created, removes(marks))
 	}
-	if !ptr.Equal(a.Mirror.Spec.Completions, created.Spec.Completions) || ptr.Deref(a.Mirror.Spec.CompletionMode, batchv1.NonIndexedCompletion) != ptr.Deref(created.Spec.CompletionMode, batchv1.NonIndexedCompletion) {
-		return result{}, r.takeBack(ctx, t, w, created, "changes spec.completions or spec.completionMode of Jobs, so they would end otherwise: look for a policy there")
+	if endsOtherwise(a.Mirror, created) {
+		if err := r.deleteIncomplete(ctx, t, w, created); err != nil {
+			return result{}, err
+		}
+		return result{}, &refusalError{worker: w.Name(), reason: v1alpha1.EventMirrorRefused,
+			text: "changes spec.completions or spec.completionMode of Jobs, so that they would end otherwise: look for a policy there"}
 	}
 	if err := r.wroteMirror(t.record, w, created); err != nil {
 		return result{}, err
@@ -67,6 +71,14 @@ func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a disp
 	done := changed
 	done.add(r.tellUncarried(ctx, t, w))
 	return done, nil
+}
+
+// endsOtherwise reports whether a worker has changed when a mirror is complete: that stays so.
+func endsOtherwise(sent, answer *batchv1.Job) bool {
+	mode := func(job *batchv1.Job) batchv1.CompletionMode {
+		return ptr.Deref(job.Spec.CompletionMode, batchv1.NonIndexedCompletion)
+	}
+	return !ptr.Equal(sent.Spec.Completions, answer.Spec.Completions) || mode(sent) != mode(answer)
 }
 
 // createFrom creates a mirror of the hub Job as its API server sent it; nil: that has no recent

@@ -211,3 +211,25 @@ func TestAMirrorEndsBeforeItMayBeDeleted(t *testing.T) {
 		w.fail("it's still there\n%s", w.state())
 	}
 }
+
+// Somebody took our finalizer from a Job that is being deleted, and another's holds it: its mirror
+// goes all the same.
+func TestADeletedJobWithoutOurFinalizer(t *testing.T) {
+	w := newWorld(t)
+	runs(w)
+	w.worker("a").disconnects()
+	w.edits("has another finalizer", func(job *batchv1.Job) { job.Finalizers = append(job.Finalizers, "example.org/hold") })
+	w.deletes(background)
+	w.edits("loses ours", func(job *batchv1.Job) { job.Finalizers = []string{"example.org/hold"} })
+	w.step(time.Second)
+	w.worker("a").isBack()
+	w.step(time.Minute)
+	if w.worker("a").api.jobs[jobKey] != nil {
+		w.fail("the mirror runs on\n%s", w.state())
+	}
+	w.edits("is let go", func(job *batchv1.Job) { job.Finalizers = nil })
+	w.step(time.Minute)
+	if len(w.store.records) > 0 {
+		t.Errorf("%d records are left", len(w.store.records))
+	}
+}

@@ -106,6 +106,8 @@ type mirrorMemory struct {
 	// last is the last state of a mirror that had ended when it was deleted, that is missed, or that
 	// was taken back; nil: none.
 	last *batchv1.Job
+	// isReplaced: this process has deleted the last mirror.
+	isReplaced bool
 	// isMissed: the watch shows the mirror no more, and nobody has deleted it. It may have lost its
 	// marks.
 	isMissed bool

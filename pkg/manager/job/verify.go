@@ -142,7 +142,7 @@ func (r *Reconciler) deleteMirror(ctx context.Context, t *turn, w worker, a disp
 	write := ownWrite{deleted: a.Mirror.UID, at: r.clock.Now()}
 	t.record.update(func(m *memory) { m.gone.Mirrors = without(m.gone.Mirrors, w.Name()) })
 	t.record.updateMirror(w.Name(), func(m *mirrorMemory) {
-		if m.write, m.refusal = write, ""; m.last != nil && m.last.UID == a.Mirror.UID {
+		if m.write, m.refusal, m.isReplaced = write, "", true; m.last != nil && m.last.UID == a.Mirror.UID {
 			m.last = nil // nothing is left of it that its Job waits for
 		}
 	})
