@@ -320,21 +320,27 @@ func TestAgainAfterAMove(t *testing.T) {
 func TestAgainAfterASuspension(t *testing.T) {
 	for name, row := range map[string]struct {
 		suspended bool
+		overslept bool // by its Job controller, when it succeeds
 		counted   string
 		want      []Rule
 	}{
 		"deleted for a suspension as it ended, it doesn't count": {suspended: true},
 		"but it does if it was counted":                          {suspended: true, counted: "2", want: []Rule{Again}},
 		"or if nobody suspended it":                              {want: []Rule{Again}},
+		"a Job controller that stood still deletes it later":      {overslept: true},
+		"but it counts if it was counted":                         {overslept: true, counted: "2", want: []Rule{Again}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.place("fenced")
 			p := w.run("fenced", 2)
 			w.seeMirror("fenced", "hub-job", nil, func(m *batchv1.Job) { m.Spec.Suspend = ptr.To(row.suspended) })
+			if row.overslept {
+				w.fault("fenced", schedule.FreezeJobController)
+			}
 			w.succeed(p)
 			w.seeMirror("fenced", "hub-job", nil, func(m *batchv1.Job) {
-				m.Spec.Suspend, m.Status.CompletedIndexes = ptr.To(row.suspended), row.counted
+				m.Spec.Suspend, m.Status.CompletedIndexes = ptr.To(row.suspended || row.overslept), row.counted
 			})
 			p.Pod.Status.Phase = corev1.PodSucceeded
 			w.stop(p)

@@ -49,7 +49,7 @@ func (c *Checker) observePod(r *record, e Event) []Question {
 		p.ended, p.succeeded, p.halted, p.doneAt = true, !givenUp, r.isSuspended(p), e.At
 		c.checkRerun(r, p, e.At)
 	}
-	if e.Gone && r.hasCrossed(p) {
+	if e.Gone && (r.hasCrossed(p) || c.isOverslept(r, p, e.At)) {
 		p.succeeded = false // it's given up, as above
 	}
 	var questions []Question
@@ -75,6 +75,12 @@ func (r *record) observePhase(p *pod, e Event, succeeds bool) {
 
 // hasCrossed: the Pod's end crossed its deletion, for a suspension or as surplus.
 func (r *record) hasCrossed(p *pod) bool { return p.halted && !r.isCounted(p) || r.isSurplus(p) }
+
+// isOverslept: the Pod's Job controller stood still when the Pod succeeded, and found its mirror
+// suspended when it went on: it deleted the Pod as one that runs.
+func (c *Checker) isOverslept(r *record, p *pod, at time.Duration) bool {
+	return p.succeeded && r.isSuspended(p) && !r.isCounted(p) && c.find(p.where, p.doneAt, at, freezesJobController) != ""
+}
 
 // isSuspended: the Pod's mirror is.
 func (r *record) isSuspended(p *pod) bool {
