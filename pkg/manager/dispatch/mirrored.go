@@ -200,7 +200,8 @@ func (p *Plan) recall(s *Snapshot, w *Worker) {
 // recallPart stops the mirror of a shard that would run what others do, as it was made again without
 // its status: then it's seeded, and goes on.
 func recallPart(s *Snapshot, w *Worker) Plan {
-	if mirror.Suspended(w.Mirror) || !mirror.Forgot(s.Job, w.Mirror) {
+	_, malformed := mirror.Check(s.Part.Whole, w.Mirror, s.Now)
+	if malformed || mirror.Suspended(w.Mirror) || !mirror.Forgot(s.Job, w.Mirror) {
 		return Plan{}
 	}
 	if wait := w.Patches.backoff(freePatches, s.Now); wait > 0 {
