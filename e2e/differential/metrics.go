@@ -33,7 +33,7 @@ const maxMetricsLag = 30 * time.Second
 
 // awaitMetrics is compareMetrics as soon as both sides agree, or when they had the time to.
 func awaitMetrics(ctx context.Context, builtIn, embedded *side, values bool) (compared int, err error) {
-	//nolint:errcheck // what differs says more than that the time is up
+	// What differs says more than that the time is up.
 	_ = wait.PollUntilContextTimeout(ctx, time.Second, maxMetricsLag, true, func(ctx context.Context) (bool, error) {
 		compared, err = compareMetrics(ctx, builtIn, embedded, values)
 		return err == nil, nil

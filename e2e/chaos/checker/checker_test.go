@@ -327,8 +327,8 @@ func TestAgainAfterASuspension(t *testing.T) {
 		"deleted for a suspension as it ended, it doesn't count": {suspended: true},
 		"but it does if it was counted":                          {suspended: true, counted: "2", want: []Rule{Again}},
 		"or if nobody suspended it":                              {want: []Rule{Again}},
-		"a Job controller that stood still deletes it later":      {overslept: true},
-		"but it counts if it was counted":                         {overslept: true, counted: "2", want: []Rule{Again}},
+		"a Job controller that stood still deletes it later":     {overslept: true},
+		"but it counts if it was counted":                        {overslept: true, counted: "2", want: []Rule{Again}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -55,10 +55,11 @@ func gone(w *Worker) string {
 	return "The Job is gone from worker " + w.Name + ", and the hub hasn't seen how it ended there"
 }
 
-// vanished reports whether Pods of the Job may have run in the worker, by what the hub last heard of
-// a mirror that isn't there any more, and that the manager hasn't deleted. One that had completed
-// what it was to, and of which nothing ran, may have been replaced by the manager that led before.
-// Of a Job that moved, and of shards, the hub's status may be of another worker: the account tells.
+// vanished reports whether Pods of the Job may have run in the worker, by what the hub last heard
+// of a mirror that isn't there any more, and that the manager hasn't deleted. One that had
+// completed what it was to, and of which nothing ran, may have been replaced by the manager that
+// led before. Of a Job that moved, and of shards, the hub's status may be of another worker: the
+// account tells.
 func (s *Snapshot) vanished(w *Worker) bool {
 	if w.Replaced || mirror.Suspended(s.Job) {
 		return false
@@ -197,8 +198,8 @@ func (p *Plan) recall(s *Snapshot, w *Worker) {
 		" has lost progress of the Job, as after a restore of its etcd: the Job is stopped there until it has that again"))
 }
 
-// recallPart stops the mirror of a shard that would run what others do, as it was made again without
-// its status: then it's seeded, and goes on.
+// recallPart stops the mirror of a shard that would run what others do, as it was made again
+// without its status: then it's seeded, and goes on.
 func recallPart(s *Snapshot, w *Worker) Plan {
 	_, malformed := mirror.Check(s.Part.Whole, w.Mirror, s.Now)
 	if malformed || mirror.Suspended(w.Mirror) || !mirror.Forgot(s.Job, w.Mirror) {

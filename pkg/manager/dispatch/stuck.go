@@ -28,17 +28,8 @@ func unstick(s *Snapshot, w *Worker) Plan {
 	if notice := since.Add(s.stuckNotice(w)).Sub(s.Now); notice > 0 {
 		return Plan{After: notice}
 	}
-	if w.startedWithoutPods() && !w.Pods.Asked {
-		return Plan{Actions: []Action{ReadErrors{At: At{w.Name, w.Mirror}}}}
-	}
-	if w.isBarren() && w.Pods.Answer == "" {
-		return Plan{After: s.Timing.StuckTimeout} // it waits between two Pods, after a failure
-	}
-	if w.isPreparing() && !w.Pods.Asked {
-		return Plan{Actions: []Action{ReadErrors{At{w.Name, w.Mirror}, w.Pods.Preparing}}}
-	}
-	if w.isPreparing() && w.Pods.Answer == "" {
-		return Plan{After: s.Timing.StuckNotice} // it's slow
+	if look := s.askWhy(w); look != nil {
+		return *look
 	}
 	plan := Plan{Reports: []Report{warn(v1alpha1.EventPodsWaiting, "Worker "+w.Name+": "+why)}}
 	if w.isNotStarting() || w.isPreparing() {
@@ -52,6 +43,22 @@ func unstick(s *Snapshot, w *Worker) Plan {
 	plan.Actions = []Action{Place{Leave: w.Name, Reason: why, TimedOut: s.isTimedOut(w, since)}}
 	plan.AwaitsCapacity = true
 	return plan
+}
+
+// askWhy has the worker's events read for what is in the way of its Pods. Nil: that's known.
+func (s *Snapshot) askWhy(w *Worker) *Plan {
+	switch {
+	case w.startedWithoutPods() && !w.Pods.Asked:
+		return &Plan{Actions: []Action{ReadErrors{At: At{w.Name, w.Mirror}}}}
+	case w.isBarren() && w.Pods.Answer == "":
+		return &Plan{After: s.Timing.StuckTimeout} // it waits between two Pods, after a failure
+	case w.isPreparing() && !w.Pods.Asked:
+		return &Plan{Actions: []Action{ReadErrors{At{w.Name, w.Mirror}, w.Pods.Preparing}}}
+	case w.isPreparing() && w.Pods.Answer == "":
+		return &Plan{After: s.Timing.StuckNotice} // it's slow
+	default:
+		return nil
+	}
 }
 
 // startTimeout is how long a Pod of the Job may take to run in a worker where none does: what the

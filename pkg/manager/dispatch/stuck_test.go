@@ -97,11 +97,11 @@ func TestPodsThatWaitAfterOthersRan(t *testing.T) {
 		"one ran, and the rest waits, told":                {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: ran(time.Minute, 0), after: 4 * time.Minute, reports: "0/3 nodes are available"},
 		"one ran, and the rest waits too long":             {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: ran(6*time.Minute, 0), then: []string{"move from a"}, reports: "0/3 nodes are available"},
 		"one ran, and the rest waits beside one that ends": {hub: hubJob(placedOn("a"), ending), mirror: mirrorOf(hubJob(), ending), given: ran(6*time.Minute, 0), after: DefaultTiming().Recheck},
-		"one ran, the next can't be made, not yet news": {hub: hubJob(placedOn("a"), barren), mirror: mirrorOf(hubJob(), barren), given: waitingFor(10 * time.Second), after: 20 * time.Second},
-		"one ran, there is no next: why?":               {hub: hubJob(placedOn("a"), barren), mirror: mirrorOf(hubJob(), barren), given: waitingFor(30 * time.Second), then: []string{"read create errors in a"}},
-		"one ran, the next waits for its back-off":      {hub: hubJob(placedOn("a"), barren), mirror: mirrorOf(hubJob(), barren), given: waitingFor(time.Hour, ""), after: 5 * time.Minute},
-		"one ran, the next can't be made: told":         {hub: hubJob(placedOn("a"), barren), mirror: mirrorOf(hubJob(), barren), given: waitingFor(time.Minute, "exceeded quota"), after: 4 * time.Minute, reports: "can't be created: exceeded quota"},
-		"one ran, the next can't be made for too long":  {hub: hubJob(placedOn("a"), barren), mirror: mirrorOf(hubJob(), barren), given: waitingFor(time.Hour, "exceeded quota"), then: []string{"move from a"}, reports: "can't be created: exceeded quota"},
+		"one ran, the next can't be made, not yet news":    {hub: hubJob(placedOn("a"), barren), mirror: mirrorOf(hubJob(), barren), given: waitingFor(10 * time.Second), after: 20 * time.Second},
+		"one ran, there is no next: why?":                  {hub: hubJob(placedOn("a"), barren), mirror: mirrorOf(hubJob(), barren), given: waitingFor(30 * time.Second), then: []string{"read create errors in a"}},
+		"one ran, the next waits for its back-off":         {hub: hubJob(placedOn("a"), barren), mirror: mirrorOf(hubJob(), barren), given: waitingFor(time.Hour, ""), after: 5 * time.Minute},
+		"one ran, the next can't be made: told":            {hub: hubJob(placedOn("a"), barren), mirror: mirrorOf(hubJob(), barren), given: waitingFor(time.Minute, "exceeded quota"), after: 4 * time.Minute, reports: "can't be created: exceeded quota"},
+		"one ran, the next can't be made for too long":     {hub: hubJob(placedOn("a"), barren), mirror: mirrorOf(hubJob(), barren), given: waitingFor(time.Hour, "exceeded quota"), then: []string{"move from a"}, reports: "can't be created: exceeded quota"},
 		"one ran, and the others' image is gone: told": {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: func(s *Snapshot) {
 			notStarting(time.Hour)(s)
 			s.Assigned.Pods.EverRan, s.Assigned.Pods.Bound = true, 2

@@ -270,8 +270,8 @@ func (r *Reconciler) readErrors(ctx context.Context, t *turn, w worker, a dispat
 	return changed, nil
 }
 
-// saidSince is from when on an event about a mirror counts, by the worker's clock: before, Pods of it
-// could be created, if any ran.
+// saidSince is from when on an event about a mirror counts, by the worker's clock: before, Pods of
+// it could be created, if any ran.
 func (t *turn) saidSince(w worker, m *batchv1.Job) time.Time {
 	since := t.known.mirrors[w.Name()].waitingSince
 	if since.IsZero() || m.Status.Succeeded+m.Status.Failed == 0 {

@@ -95,7 +95,8 @@ func leaving(job *batchv1.Job) *batchv1.Job {
 	return job
 }
 
-// A policy of the hub takes back what the manager writes: it's tried more and more rarely, and told.
+// A policy of the hub takes back what the manager writes: it's tried more and more rarely, and
+// told.
 func TestAHubThatTakesWritesBack(t *testing.T) {
 	for name, take := range map[string]func(*batchv1.Job){
 		"the finalizer":  func(job *batchv1.Job) { job.Finalizers = nil },
