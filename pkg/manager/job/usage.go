@@ -39,6 +39,9 @@ func (g *gatherer) used(s *dispatch.Snapshot) []usage.Observation {
 	}
 	for _, m := range usage.Read(s.Job) {
 		o := usage.Observation{Worker: m.Worker, UID: m.UID, Elsewhere: !shards.IsOn(s.Job, m.Worker)}
+		if o.Elsewhere {
+			o.AtOnce = max(ptr.Deref(s.Job.Spec.Parallelism, 1), 0)
+		}
 		if other := others[m.Worker]; other != nil && other.UID == m.UID {
 			o = seenOf(s.Job, m.Worker, other, o)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -170,6 +171,9 @@ func (r *Reconciler) mayDelete(ctx context.Context, t *turn, w worker, a dispatc
 func (r *Reconciler) sendDeletion(ctx context.Context, t *turn, w worker, a dispatch.DeleteMirror) error {
 	if a.Mirror.ResourceVersion != "" {
 		return w.Client().Delete(ctx, a.Mirror, client.Preconditions{UID: &a.Mirror.UID}, client.PropagationPolicy(a.Propagation))
+	}
+	if !slices.Contains(t.record.read(t.Now).gone.Mirrors, usage.ID{Worker: w.Name(), UID: a.Mirror.UID}) {
+		return nil // it has been deleted since the turn began
 	}
 	existing, err := existingIn(ctx, t, w) // all that is known is its UID: see Gone
 	if err != nil || existing == nil || existing.UID != a.Mirror.UID {

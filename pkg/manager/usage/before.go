@@ -73,12 +73,21 @@ func (m *Mirror) Before(then, listed Times, o *Observation, now time.Time) Befor
 		ran := Seconds(min(gone, max(m.Pods-then.Running, 0))) * Seconds(max(last-m.At, 0))
 		before.Unknown = max(before.Unknown, unknown+ran+doubtful)
 	}
+	if !isSince && m.isUnseen(o) {
+		before.Unknown += Seconds(o.AtOnce) * Seconds(max(last-m.At, 0))
+	}
 	if !isSince {
 		came := m.unlisted(then, o)
 		before.Count += came
 		before.Unknown += Seconds(came) * Seconds(max(last-m.since(o), 0))
 	}
 	return before
+}
+
+// isUnseen reports whether the hub never saw a Pod of the mirror, nor sees the mirror now: it may
+// have had Pods.
+func (m *Mirror) isUnseen(o *Observation) bool {
+	return m.UID != "" && m.Pods+m.Count == 0 && m.Seconds+m.Unknown == 0 && o.Created.IsZero() && o.Running+o.Count == 0
 }
 
 // unlisted is how many Pods came and went between the account and the list of all Pods, by the

@@ -125,6 +125,29 @@ func TestPodsThatOnlyTheMirrorSaw(t *testing.T) {
 	}
 }
 
+// A worker was lost before the hub had seen a Pod of a mirror there, and the mirror is gone, or
+// unmarked, when it's back.
+func TestPodsOfAMirrorThatNobodySaw(t *testing.T) {
+	s := newStory(t, 2)
+	s.pass(time.Minute)
+	unseen := Mirror{Worker: "west", UID: "m", At: momentOf(created)}
+	for name, row := range map[string]struct {
+		m    Mirror
+		o    Observation
+		want Seconds
+	}{
+		"it's gone":              {unseen, Observation{AtOnce: 2}, 120},
+		"it's there":             {unseen, Observation{AtOnce: 2, Created: created}, 0},
+		"a Pod of it is":         {unseen, Observation{AtOnce: 2, Times: Times{Running: 1}}, 0},
+		"one was seen before":    {Mirror{Worker: "west", UID: "m", At: momentOf(created), Count: 1, Seconds: 5}, Observation{AtOnce: 2}, 0},
+		"it's the Job's current": {unseen, Observation{}, 0},
+	} {
+		if got := row.m.Before(Times{}, Times{}, &row.o, s.now).Unknown; got != row.want {
+			t.Errorf("%s: %v s are unknown, want %v", name, got, row.want)
+		}
+	}
+}
+
 // A worker's clock was set while its Pods ended: by their word, they ran on when the account of
 // their Job was written, which had ended.
 func TestPodsThatEndAfterTheirJob(t *testing.T) {
