@@ -25,10 +25,15 @@ type Accounted struct {
 // Job has ended: a clock that was set before may have Pods say that they ended later.
 func (m *Mirror) Accounted(o *Observation) Accounted {
 	then := Accounted{At: m.at(), Newest: m.Newest.time(), Running: math.MaxInt64}
-	if set := seconds(o.Ahead) - m.Ahead; math.Abs(float64(set)) > slack.Seconds() || m.Ended > 0 {
+	if m.isClockSet(o) || m.Ended > 0 {
 		then.Running = m.Pods
 	}
 	return then
+}
+
+// isClockSet reports whether the worker's clock was set since the account.
+func (m *Mirror) isClockSet(o *Observation) bool {
+	return math.Abs(float64(seconds(o.Ahead)-m.Ahead)) > slack.Seconds()
 }
 
 // at is when that was, by the worker's clock.
@@ -106,7 +111,7 @@ func (m *Mirror) since(o *Observation) Moment { return max(m.At, momentOf(o.Crea
 // that are there are known.
 func (m *Mirror) unseen(then, listed Times, o *Observation, until Moment) Seconds {
 	since := m.since(o)
-	if o.Fenced.IsZero() || momentOf(o.Fenced.Add(o.Ahead+slack)) < since {
+	if o.Fenced.IsZero() || !m.isClockSet(o) && momentOf(o.Fenced.Add(o.Ahead+slack)) < since {
 		return 0
 	}
 	known := listed.until((until - Moment(seconds(o.Ahead))).time()) - then.until(m.at())

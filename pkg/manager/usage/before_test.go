@@ -75,6 +75,7 @@ func TestPodsThatNobodySaw(t *testing.T) {
 		"it wasn't fenced":              {account: s.account.Of(ID{"west", "m"}), seen: known},
 		"it was fenced before":          {account: s.account.Of(ID{"west", "m"}), seen: known, fenced: written.Add(-ahead - time.Minute)},
 		"it was fenced":                 {account: s.account.Of(ID{"west", "m"}), seen: known, fenced: there, want: 60},
+		"the clock was set since":       {account: s.account.Of(ID{"west", "m"}), seen: Times{Ahead: -time.Hour}, fenced: written.Add(-ahead), want: 120},
 		"it has no account":             {seen: Times{Ahead: ahead}, fenced: there, want: 60},
 		"it has part of the Job's Pods": {seen: Times{Ahead: ahead}, atOnce: 1, fenced: there, want: 30},
 		"it was created since":          {account: Mirror{At: momentOf(created)}, seen: Times{Ahead: ahead}, fenced: there, want: 60},
