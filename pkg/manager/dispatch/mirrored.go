@@ -124,8 +124,9 @@ func (s *Snapshot) steps() []func(*Snapshot, *Worker) Plan {
 
 // replaced reports a mirror that nobody knows, in the place of one of which Pods ran.
 func replaced(s *Snapshot, w *Worker) Plan {
-	if w.Own {
-		return Plan{}
+	isOther := func(o usage.Observation) bool { return o.Worker == w.Name && !o.Current }
+	if w.Own || !slices.ContainsFunc(s.Used.Observations, isOther) {
+		return Plan{} // nearly always: the account isn't read for that
 	}
 	for _, m := range usage.Read(s.Job) {
 		if m.Worker == w.Name && m.UID != w.Mirror.UID && !m.Left && (m.Pods+m.Count > 0 || m.Seconds > 0) {

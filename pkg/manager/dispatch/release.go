@@ -52,15 +52,19 @@ func (p *Plan) awaitRelease(s *Snapshot, w *Worker) {
 		return
 	}
 	if !overdue {
-		since := w.ReleaseSince
-		if since.IsZero() {
-			since = s.Now
-		}
-		p.After = wake.Soonest(p.After, wake.Until(since.Add(s.releaseTimeout()), s.Now))
+		p.After = wake.Soonest(p.After, wake.Until(s.orNow(w.ReleaseSince).Add(s.releaseTimeout()), s.Now))
 		return
 	}
 	p.Reports = append(p.Reports, warn(v1alpha1.EventNotReleased, "Worker "+w.Name+" hasn't removed the Job "+s.Key.String()+
 		" within "+s.releaseTimeout().String()+w.whyNotReleased()))
+}
+
+// orNow is since when something is waited for, of which this may be the first look.
+func (s *Snapshot) orNow(since time.Time) time.Time {
+	if since.IsZero() {
+		return s.Now
+	}
+	return since
 }
 
 func (w *Worker) whyNotReleased() string {
@@ -74,11 +78,7 @@ func (w *Worker) whyNotReleased() string {
 // for.
 func (p *Plan) awaitDeletion(s *Snapshot, w *Worker) {
 	p.awaitRelease(s, w)
-	since := w.ReleaseSince
-	if since.IsZero() {
-		since = s.Now
-	}
-	if notice := since.Add(s.Timing.StuckNotice).Sub(s.Now); notice > 0 {
+	if notice := s.orNow(w.ReleaseSince).Add(s.Timing.StuckNotice).Sub(s.Now); notice > 0 {
 		p.After = wake.Soonest(p.After, notice)
 		return
 	}

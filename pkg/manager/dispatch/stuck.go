@@ -171,11 +171,7 @@ func unended(s *Snapshot, w *Worker) Plan {
 	if !w.isUnended() {
 		return Plan{}
 	}
-	since := w.Pods.WaitingSince
-	if since.IsZero() {
-		since = s.Now
-	}
-	if notice := since.Add(s.Timing.StuckNotice).Sub(s.Now); notice > 0 {
+	if notice := s.orNow(w.Pods.WaitingSince).Add(s.Timing.StuckNotice).Sub(s.Now); notice > 0 {
 		return Plan{After: notice}
 	}
 	return Plan{Reports: []Report{note(v1alpha1.EventDeferred, "The Job's Pods have ended in worker "+w.Name+

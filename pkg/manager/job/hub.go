@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,7 +30,7 @@ func (r *Reconciler) patchPlacement(ctx context.Context, t *turn, changes hubsta
 	patch := mirror.StatusPatch(t.Job, &next, mirror.Finalizers(t.Job, true))
 	whole, err := t.whole.patchWhole(ctx, t.Job.UID, client.RawPatch(types.MergePatchType, patch))
 	if err == nil {
-		err = r.tookBack(t, whole.Job, changes)
+		err = tookBack(whole.Job, changes)
 	}
 	if err != nil {
 		return nil, &hubError{err}
@@ -48,7 +47,7 @@ func (r *Reconciler) patchStatus(ctx context.Context, t *turn, patch []byte) err
 	defer r.inFlight.Add(-1)
 	answer, err := t.whole.patchStatus(ctx, t.Job.UID, client.RawPatch(types.MergePatchType, patch))
 	if err == nil {
-		err = r.tookBack(t, answer, nil)
+		err = tookBack(answer, nil)
 	}
 	if err != nil {
 		return &hubError{err}
@@ -59,7 +58,7 @@ func (r *Reconciler) patchStatus(ctx context.Context, t *turn, patch []byte) err
 
 // tookBack returns an error if the hub's admission has left out what was just written, or what
 // every write gives a Job that runs: it would be written again at once, and for ever.
-func (r *Reconciler) tookBack(t *turn, answer *batchv1.Job, changes hubstate.Changes) error {
+func tookBack(answer *batchv1.Job, changes hubstate.Changes) error {
 	lost := ""
 	for key, value := range changes {
 		if hubstate.Get(answer, key) != value {
@@ -73,16 +72,9 @@ func (r *Reconciler) tookBack(t *turn, answer *batchv1.Job, changes hubstate.Cha
 	if lost == "" {
 		return nil
 	}
-	t.record.update(func(m *memory) {
-		m.retryHub = r.clock.Now().Add(min(time.Second<<min(m.hubRefusals, 10), maxTookBack))
-	})
-	return apierrors.NewForbidden(schema.GroupResource{Group: batchv1.GroupName, Resource: "jobs"}, t.Key.Name,
-		errors.New("a policy of the hub removes "+lost+": have it leave "+v1alpha1.KeyPrefix+"* alone"))
+	return &takenBackError{apierrors.NewForbidden(schema.GroupResource{Group: batchv1.GroupName, Resource: "jobs"}, answer.Name,
+		errors.New("a policy of the hub removes "+lost+": have it leave "+v1alpha1.KeyPrefix+"* alone"))}
 }
-
-// maxTookBack is the longest wait before a write is tried again that the hub has taken back. What
-// is left of it comes as an event of the watch, which would have the Job looked at again at once.
-const maxTookBack = time.Minute
 
 func (r *Reconciler) wroteHub(t *turn, answer *batchv1.Job) {
 	now := r.clock.Now()

@@ -12,11 +12,9 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// Marks tell which hub Job a Job in a worker stands for, and anybody there may remove or copy them.
-// Whatever happens to them, and whenever: the hub Job runs once, no foreign Job is touched, and
-// nothing of ours is left.
-func TestIdentityOverALife(t *testing.T) {
-	stages := map[string]func(*world){
+// stagesOfALife bring a Job there.
+func stagesOfALife() map[string]func(*world) {
+	return map[string]func(*world){
 		"before it's placed": func(*world) {},
 		"while it runs":      runs,
 		"while it's suspended": func(w *world) {
@@ -52,6 +50,10 @@ func TestIdentityOverALife(t *testing.T) {
 			w.step(time.Second)
 		},
 	}
+}
+
+// fatesOfMarks are what happens to the marks of a Job's mirrors, and to those of other Jobs.
+func fatesOfMarks() map[string]func(*world) {
 	ofMirrors := func(change func(*batchv1.Job)) func(*world) {
 		return func(w *world) {
 			for _, v := range w.registered() {
@@ -78,7 +80,7 @@ func TestIdentityOverALife(t *testing.T) {
 		marked("hub-1")(job)
 		job.Labels[v1alpha1.LabelOrigin] = "hub-2"
 	}
-	for name, happens := range map[string]func(*world){
+	return map[string]func(*world){
 		"nothing":                               func(*world) {},
 		"the label is removed":                  ofMirrors(func(m *batchv1.Job) { delete(m.Labels, v1alpha1.LabelOrigin) }),
 		"the annotation is removed":             ofMirrors(func(m *batchv1.Job) { delete(m.Annotations, v1alpha1.AnnotationHubUID) }),
@@ -89,8 +91,15 @@ func TestIdentityOverALife(t *testing.T) {
 		"a foreign Job has its name":            other("c", "train"),
 		"one of another hub's has its name":     other("c", "train", otherOrigin),
 		"one with the label alone has its name": other("c", "train", func(j *batchv1.Job) { j.Labels = map[string]string{v1alpha1.LabelOrigin: "hub-1"} }),
-	} {
-		for when, stage := range stages {
+	}
+}
+
+// Marks tell which hub Job a Job in a worker stands for, and anybody there may remove or copy them.
+// Whatever happens to them, and whenever: the hub Job runs once, no foreign Job is touched, and
+// nothing of ours is left.
+func TestIdentityOverALife(t *testing.T) {
+	for name, happens := range fatesOfMarks() {
+		for when, stage := range stagesOfALife() {
 			for _, restarts := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s, %s, and a manager sees it: %v", name, when, !restarts), func(t *testing.T) {
 					w := newWorld(t)

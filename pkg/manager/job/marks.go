@@ -177,6 +177,15 @@ func (r *Reconciler) stopTaken(ctx context.Context, t *turn, w worker, taken *ba
 	return nil
 }
 
+// deleteByUID is deleteUnseen for a mirror of which the UID is known, and no more.
+func (r *Reconciler) deleteByUID(ctx context.Context, t *turn, w worker, uid types.UID, propagation metav1.DeletionPropagation) error {
+	existing, err := existingIn(ctx, t, w)
+	if err != nil || existing == nil || existing.UID != uid {
+		return err
+	}
+	return r.deleteUnseen(ctx, t, w, existing, propagation)
+}
+
 // deleteUnseen deletes a mirror that no watch shows, and that a live read has.
 func (r *Reconciler) deleteUnseen(ctx context.Context, t *turn, w worker, existing *batchv1.Job, propagation metav1.DeletionPropagation) error {
 	if existing.DeletionTimestamp == nil {
@@ -205,10 +214,7 @@ func (r *Reconciler) removeTaken(ctx context.Context, t *turn) error {
 		if m.takenBack == "" || !registered {
 			continue
 		}
-		existing, err := existingIn(ctx, t, w)
-		if existing != nil && existing.UID == m.created {
-			err = r.deleteUnseen(ctx, t, w, existing, metav1.DeletePropagationForeground)
-		}
+		err := r.deleteByUID(ctx, t, w, m.created, metav1.DeletePropagationForeground)
 		if err != nil && !apierrors.IsConflict(err) && !errors.Is(err, clusters.ErrNotConnected) {
 			return &workerError{name, err}
 		}

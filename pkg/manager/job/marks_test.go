@@ -155,9 +155,8 @@ func accounted(w *world) {
 	w.run()
 }
 
-// Whenever a mirror loses its marks, nothing of it stays, nor runs, once its Job has ended and is
-// deleted.
-func TestNothingWithoutMarksIsLeft(t *testing.T) {
+// lossesAtTheEnd have a mirror lose its marks as its Job ends.
+func lossesAtTheEnd() map[string]func(*world) {
 	unmarked := func(m *batchv1.Job) { m.Labels, m.Annotations = nil, nil }
 	ended := func(w *world) {
 		runs(w)
@@ -182,7 +181,7 @@ func TestNothingWithoutMarksIsLeft(t *testing.T) {
 		j.Status.Active, j.Status.CompletionTime = 0, ptr.To(metav1.NewTime(noon))
 		j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue})
 	}
-	for name, happens := range map[string]func(*world){
+	return map[string]func(*world){
 		"its Job has ended": func(w *world) {
 			ended(w)
 			w.worker("a").api.change(jobKey, unmarked)
@@ -232,7 +231,13 @@ func TestNothingWithoutMarksIsLeft(t *testing.T) {
 			w.worker("b").api.change(jobKey, unmarked)
 			endsDivided(w)
 		},
-	} {
+	}
+}
+
+// Whenever a mirror loses its marks, nothing of it stays, nor runs, once its Job has ended and is
+// deleted.
+func TestNothingWithoutMarksIsLeft(t *testing.T) {
+	for name, happens := range lossesAtTheEnd() {
 		for _, ttl := range []*int32{nil, ptr.To[int32](3600)} { // a policy sets it
 			t.Run(fmt.Sprintf("%s, with a TTL: %v", name, ttl != nil), func(t *testing.T) {
 				w := newWorld(t)

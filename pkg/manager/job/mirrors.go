@@ -33,8 +33,7 @@ func (r *Reconciler) confirmLeft(ctx context.Context, t *turn, w worker) (done r
 	}
 	existing, err := existingIn(ctx, t, w)
 	switch {
-	case err != nil:
-	case existing == nil:
+	case err != nil || existing == nil:
 	case mirror.Owns(r.options.Origin, t.Job.UID, existing) == mirror.Ours:
 		done, err = result{changed: true, void: true}, r.wroteMirror(t.record, w, existing)
 	case r.isUnmarked(t, w, existing):

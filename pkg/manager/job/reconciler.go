@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -233,12 +234,20 @@ func (r *Reconciler) afterError(ctx context.Context, t *turn, err error) (ctrl.R
 		return ctrl.Result{RequeueAfter: awaitAtMost}, nil
 	case terminal:
 		wait := hubBackoff(t)
+		if takenBack := (*takenBackError)(nil); errors.As(err, &takenBack) {
+			wait = min(wait, maxTakenBack)
+			t.record.update(func(m *memory) { m.retryHub = t.Now.Add(wait) })
+		}
 		log.FromContext(ctx).Error(err, "The hub refuses a write", "retryAfter", wait)
 		return ctrl.Result{RequeueAfter: wait}, nil
 	default:
 		return ctrl.Result{}, err
 	}
 }
+
+// maxTakenBack is the longest wait before a write is tried again that the hub has taken back: the
+// Job isn't looked at meanwhile.
+const maxTakenBack = time.Minute
 
 // hubBackoff is how long the next write waits after the hub refused some in a row: 1 s, doubled
 // with each further one, 5 minutes at most.

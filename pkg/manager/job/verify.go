@@ -141,7 +141,8 @@ func (r *Reconciler) deleteMirror(ctx context.Context, t *turn, w worker, a disp
 		return result{}, t.keeps(w, &workerError{w.Name(), err})
 	}
 	write := ownWrite{deleted: a.Mirror.UID, at: r.clock.Now()}
-	t.record.update(func(m *memory) { m.gone.Mirrors = without(m.gone.Mirrors, w.Name()) })
+	isHere := func(id usage.ID) bool { return id.Worker == w.Name() }
+	t.record.update(func(m *memory) { m.gone.Mirrors = slices.DeleteFunc(slices.Clone(m.gone.Mirrors), isHere) })
 	t.record.updateMirror(w.Name(), func(m *mirrorMemory) {
 		if m.write, m.refusal, m.isReplaced = write, "", true; m.last != nil && m.last.UID == a.Mirror.UID {
 			m.last = nil // nothing is left of it that its Job waits for
@@ -175,21 +176,7 @@ func (r *Reconciler) sendDeletion(ctx context.Context, t *turn, w worker, a disp
 	if !slices.Contains(t.record.read(t.Now).gone.Mirrors, usage.ID{Worker: w.Name(), UID: a.Mirror.UID}) {
 		return nil // it has been deleted since the turn began
 	}
-	existing, err := existingIn(ctx, t, w) // all that is known is its UID: see Gone
-	if err != nil || existing == nil || existing.UID != a.Mirror.UID {
-		return err
-	}
-	return r.deleteUnseen(ctx, t, w, existing, a.Propagation)
-}
-
-// without are the mirrors of other workers.
-func without(all []usage.ID, worker string) (others []usage.ID) {
-	for _, id := range all {
-		if id.Worker != worker {
-			others = append(others, id)
-		}
-	}
-	return others
+	return r.deleteByUID(ctx, t, w, a.Mirror.UID, a.Propagation) // see Gone
 }
 
 // keeps remembers why a worker refuses to stop or delete a mirror, for the event NotReleased.

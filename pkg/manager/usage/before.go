@@ -78,10 +78,10 @@ func (m *Mirror) Before(then, listed Times, o *Observation, now time.Time) Befor
 		ran := Seconds(min(gone, max(m.Pods-then.Running, 0))) * Seconds(max(last-m.At, 0))
 		before.Unknown = max(before.Unknown, unknown+ran+doubtful)
 	}
-	if !isSince && m.isUnseen(o) {
-		before.Unknown += Seconds(o.AtOnce) * Seconds(max(last-m.At, 0))
-	}
 	if !isSince {
+		if m.isUnseen(o) {
+			before.Unknown += Seconds(o.AtOnce) * Seconds(max(last-m.At, 0))
+		}
 		came := m.unlisted(then, o)
 		before.Count += came
 		before.Unknown += Seconds(came) * Seconds(max(last-m.since(o), 0))
