@@ -67,7 +67,7 @@ func (r *recorder) open(ctx context.Context, f *fleet.Fleet, watches *sync.WaitG
 		watches.Go(func() { watch.Pods(ctx, name, client, fleet.Namespace, r.observe, r.again(name)) })
 	}
 	hub := f.Hub.Name()
-	watches.Go(func() { watch.Events(ctx, hub, r.clients[hub], fleet.Namespace, r.observe, nil) })
+	watches.Go(func() { watch.Events(ctx, hub, r.clients[hub], fleet.Namespace, r.observe, r.again(hub)) })
 	watches.Go(func() { r.listen(ctx) })
 	watches.Go(func() {
 		<-ctx.Done()
@@ -179,7 +179,7 @@ func (r *recorder) Begin(f schedule.Fault) {
 func (r *recorder) End(f schedule.Fault) {
 	r.do(func(c *checker.Checker, at time.Duration) {
 		c.End(at, f)
-		if f.Kind == schedule.RestoreWorker {
+		if f.Kind == schedule.RestoreWorker || f.Kind == schedule.RestoreHub {
 			for _, again := range r.restored[f.Target] {
 				wake.Signal(again)
 			}

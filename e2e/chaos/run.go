@@ -125,7 +125,7 @@ func (r *run) turmoil(ctx context.Context) error {
 	var tasks sync.WaitGroup
 	tasks.Go(func() { r.recorder.reportProgress(reporting, r.options.Progress) })
 	var acting sync.WaitGroup
-	u := users{jobs: r.fleet.Hub.Client().BatchV1().Jobs(fleet.Namespace), recorder: r.recorder, began: time.Now()}
+	u := users{jobs: r.fleet.Hub.Client().BatchV1().Jobs(fleet.Namespace), recorder: r.recorder, writing: r.fleet.Writing, began: time.Now()}
 	for i := range r.plan.Stories {
 		acting.Go(func() { u.play(ctx, &r.plan.Stories[i]) })
 	}

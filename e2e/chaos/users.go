@@ -21,7 +21,9 @@ import (
 type users struct {
 	jobs     clientbatchv1.JobInterface
 	recorder *recorder
-	began    time.Time
+	// writing does what writes to the hub, once that's let.
+	writing func(do func())
+	began   time.Time
 }
 
 // play plays one story.
@@ -54,9 +56,12 @@ func (u *users) wait(ctx context.Context, d time.Duration) bool {
 // insist tries until it succeeds.
 func (u *users) insist(ctx context.Context, do func(context.Context) error) {
 	for {
-		attempt, cancel := context.WithTimeout(ctx, 5*time.Second)
-		err := do(attempt)
-		cancel()
+		var err error
+		u.writing(func() {
+			attempt, cancel := context.WithTimeout(ctx, 5*time.Second)
+			defer cancel()
+			err = do(attempt)
+		})
 		if err == nil || !u.wait(ctx, 300*time.Millisecond) {
 			return
 		}

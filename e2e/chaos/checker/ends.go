@@ -63,7 +63,7 @@ func (c *Checker) checkCount(at time.Duration, r *record) {
 	switch {
 	case all < said && len(r.moves) == 0:
 		c.violate(at, Ends, r, "the hub says that %d Pods succeeded, but %d did", said, all)
-	case seen > said && r.countsAll() && (c.lostOnTheWay(r) || c.revived(r) || seen-said <= r.sweptPods()):
+	case seen > said && r.countsAll() && (c.lostOnTheWay(r) || c.revived(r) || r.forgets() || seen-said <= r.sweptPods()):
 		if !r.indexed() { // those were counted one by one
 			c.figures.Reruns += seen - said
 		}

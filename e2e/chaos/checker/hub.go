@@ -29,7 +29,9 @@ func (c *Checker) observeHubJob(r *record, e Event) {
 	for _, m := range usage.Read(e.Job) {
 		r.noteChange(e.At, e.Where, fmt.Sprintf("account of %s %.4s", m.Worker, m.UID), describeAccount(&m))
 	}
-	if r.hub != nil && r.hub.UID == e.Job.UID {
+	if c.isRestoringHub(e.At) {
+		r.rewind(e.Job)
+	} else if r.hub != nil && r.hub.UID == e.Job.UID {
 		for _, wrong := range regressions(r.hub, e.Job, r.halted) {
 			c.violate(e.At, Back, r, "%s", wrong)
 		}
@@ -41,6 +43,17 @@ func (c *Checker) observeHubJob(r *record, e Event) {
 	r.hub = e.Job
 	if condition, _ := story.Outcome(e.Job); condition != "" && r.ended == nil {
 		r.ended = e.Job
+	}
+}
+
+// rewind takes in the Job as it was when the hub was backed up, or as it has become since.
+func (r *record) rewind(is *batchv1.Job) {
+	r.rewound, r.returned = true, r.returned || r.hub == nil
+	if r.ended != nil && !finished(&is.Status) {
+		r.ended = nil
+	}
+	if r.hub == nil || isOlder(is, r.hub) {
+		r.homes = nil // what was placed since the backup isn't known
 	}
 }
 

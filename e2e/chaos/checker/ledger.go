@@ -207,7 +207,7 @@ func (c *Checker) fates(r *record) (text string) {
 // checkAccount holds the account of a Job against its Pods: it has no more than they, and lacks no
 // more than it says. It may say that for as long as the hub was blind.
 func (c *Checker) checkAccount(at time.Duration, r *record) {
-	if r.hub == nil || c.revived(r) {
+	if r.hub == nil || c.revived(r) || r.rewound {
 		return
 	}
 	d, slack := c.difference(r), 0.
@@ -262,7 +262,7 @@ func (c *Checker) blindness(worker string, from, to time.Duration) (all []Troubl
 func leavesNoLeader(k schedule.Kind) bool {
 	switch k {
 	case schedule.KillManager, schedule.FreezeManager, schedule.KillLeader, schedule.FreezeLeader, schedule.ResetHubLink,
-		schedule.BlackHoleHubLink, schedule.KillHubAPIServer, schedule.KillHubEtcd:
+		schedule.BlackHoleHubLink, schedule.KillHubAPIServer, schedule.KillHubEtcd, schedule.RestoreHub:
 		return true
 	default:
 		return false

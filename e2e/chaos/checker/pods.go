@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/jobferry/jobferry/e2e/chaos/schedule"
 	"github.com/jobferry/jobferry/e2e/chaos/story"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
@@ -40,6 +41,7 @@ func (c *Checker) observePod(r *record, e Event) []Question {
 	p.observeTimes(e)
 	succeeds := !e.Gone && e.Pod.Status.Phase == corev1.PodSucceeded
 	r.observePhase(p, e, succeeds)
+	c.observePlucked(r, p, e)
 	r.noteChange(e.At, e.Where, "Pod "+p.name, describePod(e, p))
 	givenUp := p.stopping || !p.ended && len(e.Pod.Finalizers) == 0
 	if givenUp && r.ended == nil {
@@ -60,6 +62,11 @@ func (c *Checker) observePod(r *record, e Event) []Question {
 		questions = append(questions, r.suspects(p)...)
 	}
 	return questions
+}
+
+// observePlucked takes in that a Pod is being deleted, or gone: perhaps by a janitor.
+func (c *Checker) observePlucked(r *record, p *pod, e Event) {
+	r.plucked = r.plucked || (p.stopping || e.Gone) && c.isAt(schedule.DeletePods, e.Where, e.At)
 }
 
 // observePhase takes in whether the Pod runs.

@@ -51,9 +51,13 @@ type record struct {
 
 	mirrors map[types.UID]types.UID         // mirror -> hub Job
 	swept   map[types.UID]batchv1.JobStatus // mirror that a janitor deleted -> what the hub knew then
-	leaving map[types.UID]time.Duration     // mirror -> when it was first seen being deleted
-	seen    map[types.UID]*batchv1.Job      // mirror -> as it was seen last
-	pods    map[types.UID]*pod
+	// plucked: a janitor deleted a Pod of it.
+	plucked bool
+	// rewound: the hub's etcd was put back while the Job was there. returned: after it was deleted.
+	rewound, returned bool
+	leaving           map[types.UID]time.Duration // mirror -> when it was first seen being deleted
+	seen              map[types.UID]*batchv1.Job  // mirror -> as it was seen last
+	pods              map[types.UID]*pod
 	// asked are the pairs of Pods that were suspected.
 	asked   map[[2]types.UID]bool
 	excused bool
@@ -117,7 +121,7 @@ func (r *record) noteChange(at time.Duration, who, object, text string) {
 }
 
 func (r *record) circumstances() story.Circumstances {
-	return story.Circumstances{Moved: len(r.moves)+len(r.swept) > 0, Interrupted: r.interrupted, Disturbed: r.disturbed || len(r.moves) > 0}
+	return story.Circumstances{Moved: len(r.moves)+len(r.swept) > 0 || r.plucked || r.rewound, Interrupted: r.interrupted, Disturbed: r.disturbed || len(r.moves) > 0}
 }
 
 // pod returns what is known of a Pod, and whether it's seen for the first time.

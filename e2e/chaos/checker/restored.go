@@ -2,7 +2,10 @@ package checker
 
 import (
 	"fmt"
+	"strconv"
 	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/jobferry/jobferry/e2e/chaos/schedule"
 )
@@ -23,10 +26,34 @@ func (c *Checker) restoring(worker string, at time.Duration) *Trouble {
 	return nil
 }
 
+// isRestoringHub reports whether the hub's etcd is being put back, or was a moment ago. Watches
+// show what has become of each Job then: "Back up and restore the hub" in docs/operate.md.
+func (c *Checker) isRestoringHub(at time.Duration) bool {
+	return c.isAt(schedule.RestoreHub, schedule.Hub, at)
+}
+
+// isOlder reports whether a Job is as it was before another time that it was seen.
+func isOlder(is, was *batchv1.Job) bool {
+	a, b := versionOf(is), versionOf(was)
+	return is.UID != was.UID || a < b
+}
+
+func versionOf(j *batchv1.Job) int64 {
+	version, _ := strconv.ParseInt(j.ResourceVersion, 10, 64) // they are numbers: KEP-5504
+	return version
+}
+
+// forgets reports whether the hub may not know any more what Pods of the Job did: it came back with
+// the backup, or was divided otherwise then. "Back up and restore the hub" in docs/operate.md.
+func (r *record) forgets() bool { return r.returned || r.rewound && r.story.Divided() }
+
 // excuseOfRestored says why a Pod may run again what was done: it was made just after its worker's
 // etcd had been put back, or what was done there before had been undone by that, and the hub
 // didn't know of it.
 func (c *Checker) excuseOfRestored(r *record, first, second *pod) string {
+	if r.forgets() {
+		return "the hub's backup didn't know of it"
+	}
 	if t := c.restoring(second.where, second.seen); t != nil && t.To != Forever && second.seen >= t.To-settling {
 		return fmt.Sprintf("excused by %s at %s", t.Fault, stamp(t.To))
 	}

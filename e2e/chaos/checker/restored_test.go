@@ -4,7 +4,11 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/jobferry/jobferry/e2e/chaos/schedule"
+	"github.com/jobferry/jobferry/e2e/chaos/story"
 )
 
 // What a restore of a worker's etcd undid may be done again there if the hub didn't know of it, or
@@ -36,6 +40,47 @@ func TestAfterARestore(t *testing.T) {
 			restore()
 			w.pass(row.late)
 			w.succeed(w.run("open", 2))
+			w.expect(row.want...)
+		})
+	}
+}
+
+// When the hub's etcd is put back, a Job is what it was; and what was deleted since may run again.
+func TestAfterARestoreOfTheHub(t *testing.T) {
+	for name, row := range map[string]struct {
+		kind     schedule.Kind
+		late     time.Duration
+		goes     bool
+		runsOnce bool
+		want     []Rule
+	}{
+		"it's put back":           {kind: schedule.RestoreHub, runsOnce: true},
+		"it's deleted and back":   {kind: schedule.RestoreHub, goes: true},
+		"it wasn't deleted":       {kind: schedule.RestoreHub, want: []Rule{Again}},
+		"it goes back later":      {kind: schedule.RestoreHub, late: time.Minute, runsOnce: true, want: []Rule{Back, Back}},
+		"its etcd was killed":     {kind: schedule.KillHubEtcd, runsOnce: true, want: []Rule{Back, Back}},
+		"it's deleted by its TTL": {kind: schedule.KillHubEtcd, goes: true, want: []Rule{Again}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, func(s *story.Story) { s.End.Gone = true })
+			w.place("open")
+			restore := w.fault(schedule.Hub, row.kind)
+			w.pass(time.Second)
+			w.succeed(w.run("open", 2))
+			w.hub(completed("2", 1))
+			if row.goes {
+				w.see(Event{Where: schedule.Hub, Job: &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "job", UID: "hub-job"}}, Gone: true})
+			}
+			restore()
+			w.pass(row.late)
+			if row.runsOnce || row.goes {
+				w.hub(completed("", 0))
+			}
+			if !row.runsOnce {
+				w.mirrors["open"]++
+				w.seeMirror("open", "hub-job", nil)
+				w.succeed(w.run("open", 2))
+			}
 			w.expect(row.want...)
 		})
 	}

@@ -32,7 +32,7 @@ func (t Trouble) felt() time.Duration {
 // up to a minute.
 func aftermath(k schedule.Kind) time.Duration {
 	switch k {
-	case schedule.KillAPIServer, schedule.FreezeAPIServer, schedule.KillEtcd, schedule.RestoreWorker:
+	case schedule.KillAPIServer, schedule.FreezeAPIServer, schedule.KillEtcd, schedule.RestoreWorker, schedule.RestoreHub:
 		return time.Minute
 	default:
 		return 20 * time.Second

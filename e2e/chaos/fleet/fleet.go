@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -40,6 +41,8 @@ type Fleet struct {
 	options Options
 	built   programs
 	keeper  *keeper
+	// writing is held for reading by a user who writes, and by an admin who wants none to.
+	writing sync.RWMutex
 }
 
 // Worker is a worker cluster.

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/e2e/chaos/fleet"
 	"github.com/jobferry/jobferry/e2e/chaos/story"
@@ -30,6 +31,45 @@ func (f fault) deleteMirrors() (func() error, error) {
 			metav1.DeleteOptions{PropagationPolicy: &propagation}, metav1.ListOptions{LabelSelector: v1alpha1.LabelOrigin})
 	})
 }
+
+// deletePods deletes a running Pod of each Job that goes on without it, such as of one on a node
+// that is too full. A Pod that is deleted counts as failed, as in any cluster.
+func (f fault) deletePods() (func() error, error) {
+	client := f.worker().Client()
+	return nil, retry(f.ctx, func() error {
+		mirrors, err := client.BatchV1().Jobs(fleet.Namespace).List(f.ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelOrigin})
+		if err != nil {
+			return err
+		}
+		bearing := map[types.UID]bool{}
+		for i := range mirrors.Items {
+			bearing[mirrors.Items[i].UID] = bears(&mirrors.Items[i])
+		}
+		pods, err := client.CoreV1().Pods(fleet.Namespace).List(f.ctx, metav1.ListOptions{FieldSelector: "status.phase=" + string(corev1.PodRunning)})
+		if err != nil {
+			return err
+		}
+		for _, p := range pods.Items {
+			owner := metav1.GetControllerOf(&p)
+			if owner == nil || !bearing[owner.UID] {
+				continue
+			}
+			bearing[owner.UID] = false
+			if err := client.CoreV1().Pods(fleet.Namespace).Delete(f.ctx, p.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// bears reports whether a Job may have one more failed Pod and end as it would have without it.
+func bears(j *batchv1.Job) bool {
+	return ptr.Deref(j.Spec.BackoffLimit, 0) > j.Status.Failed+byThemselves && j.Spec.BackoffLimitPerIndex == nil && j.Spec.PodFailurePolicy == nil
+}
+
+// byThemselves is how many Pods of a Job fail without a fault, at most.
+const byThemselves = 4
 
 // deleteEndedPods deletes all Pods in a worker that have ended.
 func (f fault) deleteEndedPods() (func() error, error) {

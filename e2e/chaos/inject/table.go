@@ -31,6 +31,10 @@ var table = map[schedule.Kind]starter{
 	schedule.KillHubAPIServer: func(f fault) (func() error, error) { return f.kill(f.fleet.Hub.Component(binaries.APIServer)) },
 	schedule.KillHubEtcd:      func(f fault) (func() error, error) { return f.kill(f.fleet.Hub.Component(binaries.Etcd)) },
 
+	schedule.RestoreHub: func(f fault) (func() error, error) {
+		restore, err := f.fleet.BackUpHub()
+		return f.restoring(restore), err
+	},
 	schedule.CopyHub: func(f fault) (func() error, error) { return f.fleet.CopyHub(f.ctx) },
 
 	schedule.IsolateHub: func(f fault) (func() error, error) { return f.isolate() },
@@ -75,13 +79,11 @@ var table = map[schedule.Kind]starter{
 	},
 
 	schedule.RestoreWorker: func(f fault) (func() error, error) {
-		restore, err := f.fleet.BackUp(f.worker())
-		if err != nil {
-			return nil, err
-		}
-		return func() error { return restore(context.WithoutCancel(f.ctx)) }, nil
+		restore, err := f.fleet.BackUp(f.worker().Cluster)
+		return f.restoring(restore), err
 	},
 	schedule.DeleteMirrors:   fault.deleteMirrors,
+	schedule.DeletePods:      fault.deletePods,
 	schedule.DeleteEndedPods: fault.deleteEndedPods,
 	schedule.RemoveMarks:     fault.removeMarks,
 	schedule.RemoveNodes:     fault.removeNodes,
@@ -105,6 +107,14 @@ func (f fault) component(name string) *rig.Component { return f.worker().Compone
 
 func (f fault) kill(c *rig.Component) (func() error, error) {
 	return func() error { return f.fleet.Revive(c) }, f.fleet.Kill(c)
+}
+
+// restoring is how a backup is put back; nil: there's none.
+func (f fault) restoring(restore func(context.Context) error) func() error {
+	if restore == nil {
+		return nil
+	}
+	return func() error { return restore(context.WithoutCancel(f.ctx)) }
 }
 
 func (f fault) setClock() (func() error, error) {

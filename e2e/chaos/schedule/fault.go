@@ -50,6 +50,9 @@ const (
 	IsolateHub Kind = "isolate hub"
 	// CopyHub: a copy of the hub is started from a backup, with a manager of its own.
 	CopyHub Kind = "copy of the hub"
+	// RestoreHub: its etcd is put back to what it was when the fault began. Users write nothing
+	// meanwhile.
+	RestoreHub Kind = "restore hub's etcd"
 	// Of the hub's leader election: whoever holds the Lease is killed.
 	KillLeader   Kind = "kill leader"
 	FreezeLeader Kind = "freeze leader"
@@ -82,6 +85,7 @@ const (
 	RestoreWorker Kind = "restore etcd"
 	// What people and tools in a worker do that know nothing of Jobferry.
 	DeleteMirrors   Kind = "janitor deletes mirrors"
+	DeletePods      Kind = "janitor deletes running Pods"
 	DeleteEndedPods Kind = "janitor deletes ended Pods"
 	RemoveMarks     Kind = "person removes marks"
 	RemoveNodes     Kind = "nodes vanish"

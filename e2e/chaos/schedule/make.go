@@ -119,6 +119,11 @@ func (d *deck) parts(r row, target string) []string {
 			parts = append(parts, part)
 		}
 	}
+	if r.registrations {
+		for _, worker := range d.options.Workers {
+			parts = append(parts, worker+" "+partSecret, worker+" "+partSpec)
+		}
+	}
 	return parts
 }
 

@@ -20,9 +20,9 @@ type row struct {
 	everywhere bool
 	// healing is how long it takes to heal.
 	healing time.Duration
-	// whole: it hits all parts of the target.
-	whole  bool
-	weight int
+	// whole: it hits all parts of the target. registrations: and what admins set of all workers.
+	whole, registrations bool
+	weight               int
 	// least and most it lasts; most zero: it happens at once.
 	least, most time.Duration
 	// offsets to draw from.
@@ -39,6 +39,16 @@ const (
 	much  = 12 * time.Second
 )
 
+// What admins set of a worker's registration.
+const (
+	partSecret = "Secret"
+	partSpec   = "spec"
+)
+
+// backupAge is how old a backup of the hub is at least when it's put back: docs/operate.md
+// guarantees less for one that is less than 20 s old.
+const backupAge = 25 * time.Second
+
 // table is all that can be drawn.
 var table = []row{
 	{kind: KillLeader, role: hub, part: "managers", weight: 8, least: short, most: some},
@@ -51,6 +61,9 @@ var table = []row{
 	{kind: KillHubEtcd, role: hub, part: "etcd", weight: 3, least: short, most: some},
 
 	{kind: CopyHub, role: hub, part: "etcd", weight: 4, least: 3 * much, most: 5 * much, alone: true},
+
+	{kind: RestoreHub, role: hub, part: "etcd", whole: true, registrations: true, healing: 5 * much, weight: 4,
+		least: backupAge, most: 3 * much, alone: true},
 
 	{kind: IsolateHub, role: hub, part: "link", everywhere: true, weight: 3, least: some, most: much, loses: true},
 
@@ -82,6 +95,7 @@ var table = []row{
 	{kind: PolicyRefusesDelete, role: worker, part: "admission", weight: 3, least: some, most: 3 * much},
 
 	{kind: DeleteMirrors, role: worker, part: "mirrors", weight: 3},
+	{kind: DeletePods, role: worker, part: "mirrors", weight: 2},
 	{kind: DeleteEndedPods, role: worker, part: "mirrors", weight: 2},
 	{kind: RemoveMarks, role: worker, part: "mirrors", weight: 3},
 	{kind: RemoveNodes, role: worker, part: "nodes", weight: 3, least: some, most: 2 * much},
@@ -89,7 +103,7 @@ var table = []row{
 
 	{kind: RestoreWorker, role: worker, part: "etcd", whole: true, healing: much, weight: 12, least: some, most: 2 * much},
 
-	{kind: RotateSecret, role: worker, part: "Secret", weight: 5},
-	{kind: Drain, role: worker, part: "spec", weight: 3, least: some, most: 2 * much},
-	{kind: Cordon, role: worker, part: "spec", weight: 2, least: some, most: much},
+	{kind: RotateSecret, role: worker, part: partSecret, weight: 5},
+	{kind: Drain, role: worker, part: partSpec, weight: 3, least: some, most: 2 * much},
+	{kind: Cordon, role: worker, part: partSpec, weight: 2, least: some, most: much},
 }

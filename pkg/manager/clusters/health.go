@@ -55,11 +55,14 @@ func (h Health) Awaited() bool {
 
 // Trouble is why the worker can't be used.
 func (h Health) Trouble() string {
-	if h.State == Ready && h.Writer.State == writer.Theirs {
+	if h.IsHeldElsewhere() {
 		return "the manager of another hub with the same origin writes to it: see the condition " + v1alpha1.ConditionExclusive + " of its WorkerCluster"
 	}
 	return h.Message
 }
+
+// IsHeldElsewhere reports whether the worker is connected, and another manager writes to it.
+func (h Health) IsHeldElsewhere() bool { return h.State == Ready && h.Writer.State == writer.Theirs }
 
 // MayWrite reports whether this process may write to the worker, as far as other managers go.
 func (h Health) MayWrite() bool { return h.Writer.State.MayWrite() }
@@ -70,7 +73,7 @@ func (h Health) Usable() (usable bool, reason string) {
 	switch {
 	case h.State != Ready || h.MayWrite():
 		return h.State == Ready, h.Reason
-	case h.Writer.State == writer.Theirs:
+	case h.IsHeldElsewhere():
 		return false, v1alpha1.ReasonHeldElsewhere
 	default:
 		return false, v1alpha1.ReasonConnecting

@@ -102,7 +102,7 @@ func (s *Snapshot) needs(w *Worker) bool {
 	case s.Job.DeletionTimestamp != nil && s.isMovedFrom(w.Name):
 		return true
 	default:
-		return w == s.former() || isPlacementMissing(s) && w == s.otherMirrors()[0]
+		return w == s.former() || s.restores(w)
 	}
 }
 

@@ -3,8 +3,6 @@ package dispatch
 import (
 	"slices"
 
-	batchv1 "k8s.io/api/batch/v1"
-
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
@@ -66,8 +64,8 @@ var jobSituations = []struct {
 	// Someone has edited the placement of a Job in several workers: nothing is done, nothing is
 	// undone.
 	{Undecipherable, func(s *Snapshot) bool { return s.Divided != nil && s.Divided.Err != nil }, planUndecipherable},
-	// Someone removed the placement from a Job that has a mirror: it is written again.
-	{PlacementMissing, isPlacementMissing, planPlacementMissing},
+	// The hub lacks the placement of a Job that has a mirror: it is written again.
+	{PlacementMissing, (*Snapshot).isPlacementMissing, planPlacementMissing},
 	// The mirror that a moved Job left is stopped, and its progress brought to the hub, before the
 	// Job continues in the worker that it is assigned to.
 	{Handover, isHandover, planHandover},
@@ -187,22 +185,6 @@ func (s *Snapshot) reservations() []Reservation {
 		return nil
 	}
 	return []Reservation{{Worker: w.Name, Job: s.Admission.AsResumed(s.Job)}}
-}
-
-// isPlacementMissing reports whether the Job is not placed any more, but exactly one worker has its
-// mirror. A Job that never was placed has no finalizer of ours.
-func isPlacementMissing(s *Snapshot) bool {
-	return !s.isPlaced() && s.hasFinalizer() && len(s.otherMirrors()) == 1 && !isPart(s.otherMirrors()[0].Mirror)
-}
-
-// isPart reports whether a mirror is that of a shard.
-func isPart(m *batchv1.Job) bool {
-	_, part := m.Annotations[v1alpha1.AnnotationIndexes]
-	return part
-}
-
-func planPlacementMissing(s *Snapshot) Plan {
-	return Plan{Actions: []Action{Restore{To: s.otherMirrors()[0].Name}}, Again: true}
 }
 
 // otherMirrors returns the other workers with a mirror of this Job that is not being deleted.

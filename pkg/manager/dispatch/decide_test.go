@@ -12,6 +12,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -91,6 +92,18 @@ func at(name string, m *batchv1.Job, changes ...func(*Worker)) Worker {
 
 func unreachable(w *Worker)  { w.Synced, w.Trouble = false, "no answer" }
 func unregistered(w *Worker) { w.Synced, w.Registered = false, false }
+func tookOver(w *Worker)     { w.TookOver = true }
+
+func heldElsewhere(w *Worker) { w.HeldElsewhere = true }
+
+// counted: the account has the mirror that mirrorOf makes.
+func counted(worker string) func(*batchv1.Job) {
+	return func(j *batchv1.Job) {
+		account := usage.Account{{Worker: worker, UID: mirrorOf(j).UID}}
+		hubstate.Set(j, hubstate.Changes{hubstate.Usage: account.String()})
+	}
+}
+
 func removing(p v1alpha1.RemovalPolicy) func(*Worker) {
 	return func(w *Worker) { w.Removal = p }
 }
@@ -147,6 +160,13 @@ func TestDecide(t *testing.T) {
 		"the former worker is clear":              {look(hubJob(placedOn("a"), movedFrom("b")), at("a", nil), at("b", nil)), MirrorMissing, []string{"confirm that b is left", "create in a"}},
 		"a lost annotation is restored":           {look(hubJob(unplaced), at("b", mirrorOf(hubJob()))), PlacementMissing, []string{"restore to b"}},
 		"a Job that never was placed has none":    {look(hubJob(), at("b", mirrorOf(hubJob()))), Unplaced, []string{"place", "suspend and delete in b if stale"}},
+		"... unless the hub was put back":         {look(hubJob(), at("b", mirrorOf(hubJob()), tookOver)), PlacementMissing, []string{"restore to b"}},
+		"... once that worker may be written to":  {look(hubJob(), at("b", mirrorOf(hubJob()), unreachable, heldElsewhere)), PlacementMissing, nil},
+		"... but not where it mayn't be":          {look(hubJob(), at("b", mirrorOf(hubJob()), tookOver, unwanted)), Unplaced, []string{"place", "suspend and delete in b if stale"}},
+		"... also if it was elsewhere then":       {look(placed, at("a", nil), at("b", mirrorOf(hubJob()), tookOver)), PlacementMissing, []string{"restore to b"}},
+		"... but not if it still is":              {look(placed, at("a", mirrorOf(placed)), at("b", mirrorOf(hubJob()), tookOver)), Mirrored, []string{"suspend and delete in b if stale"}},
+		"... nor if that isn't known":             {look(placed, at("a", nil, unreachable), at("b", mirrorOf(hubJob()), tookOver)), WorkerUnreachable, []string{"suspend and delete in b if stale"}},
+		"... nor if it was given up there":        {look(hubJob(counted("b")), at("b", mirrorOf(hubJob()), tookOver)), Unplaced, []string{"place", "suspend and delete in b if stale"}},
 		"a deleted Job takes its mirror":          {look(hubJob(placedOn("a"), deleting), at("a", mirrorOf(placed))), Deleting, []string{"delete in a"}},
 		"a deleted Job waits for it":              {look(hubJob(placedOn("a"), deleting), at("a", mirrorOf(placed, deleting))), Deleting, nil},
 		"a deleted Job goes after it":             {look(hubJob(placedOn("a"), deleting), at("a", nil)), Deleting, []string{"confirm that a is left", "remove finalizer"}},

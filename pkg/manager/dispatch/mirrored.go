@@ -117,7 +117,7 @@ func planMirrored(s *Snapshot, w *Worker) Plan {
 // steps are those of planMirrored. The statuses of shards are brought to the hub together.
 func (s *Snapshot) steps() []func(*Snapshot, *Worker) Plan {
 	if s.Part != nil {
-		return []func(*Snapshot, *Worker) Plan{unfence, endPart, recallPart, seed, carryObjects, align, unstick, unended, relocate}
+		return []func(*Snapshot, *Worker) Plan{unfence, endPart, reopenPart, recallPart, seed, carryObjects, align, unstick, unended, relocate}
 	}
 	return []func(*Snapshot, *Worker) Plan{replaced, unfence, seed, reflect, reopen, carryObjects, align, unstick, unended, relocate, goBack}
 }

@@ -1,10 +1,13 @@
 package dispatch
 
 import (
+	"fmt"
+
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/mirror/intervals"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
 
@@ -86,6 +89,18 @@ func planOutdated(s *Snapshot, w *Worker) Plan {
 
 // restart asks for a shard's mirror to be stopped and replaced: see Divide.Restart.
 type restart struct{ At }
+
+// reopenPart deletes a mirror that has ended before its shard has, such as with the whole Job,
+// whose end the hub has forgotten: the next one continues with what is left.
+func reopenPart(s *Snapshot, w *Worker) Plan {
+	left := shards.Remaining(s.Part.Whole, s.Part.Shard).Indexes
+	if shards.Ending(s.Part.Whole) != nil || len(left) == 0 || !mirror.Finished(w.Mirror) || mirror.OutcomeOf(w.Mirror) != mirror.Succeeds ||
+		len(left.Intersect(intervals.ParseLenient(w.Mirror.Status.CompletedIndexes, intervals.NoLimit))) > 0 {
+		return Plan{}
+	}
+	return Plan{Actions: []Action{s.part(w)}, Reports: []Report{note(v1alpha1.EventMirrorRecreated,
+		fmt.Sprintf("The Job ended in worker %s with %d indexes left; it is created there again", w.Name, left.Len()))}}
+}
 
 // endPart has the mirror of a shard end as the whole Job does.
 func endPart(s *Snapshot, w *Worker) Plan {

@@ -10,6 +10,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
 
 // Plan is what is to be done about a Job now.
@@ -90,9 +91,12 @@ type GoBack struct {
 }
 
 // Restore writes the placement of a Job that runs in a worker which its placement does not name:
-// someone removed the placement, or the Job is to stay in the worker that it was moved away from.
+// someone removed the placement, the hub's etcd was put back to a backup that doesn't have it, or
+// the Job is to stay in the worker that it was moved away from.
 type Restore struct {
 	To string
+	// Shards are those of a divided Job, with those that its placement lacks; nil: it isn't divided.
+	Shards *shards.Placement
 	// Reason for the return of a moved Job.
 	Reason string
 }

@@ -111,12 +111,18 @@ type Worker struct {
 	JobController v1alpha1.JobController
 	// Minor is the worker's Kubernetes version, 1.Minor; zero: unknown.
 	Minor int
+	// TookOver: this manager writes there in the place of one that its hub doesn't know, so that the
+	// hub's etcd was put back, and the worker may have what the hub has forgotten.
+	TookOver bool
+	// HeldElsewhere: the manager of another hub writes there, or of this one before its etcd was put
+	// back. The worker isn't Synced, but what it has is known.
+	HeldElsewhere bool
 	// Removal is set while the worker is being removed.
 	Removal v1alpha1.RemovalPolicy
 	// Loss is the hub's judgement of a worker that is not connected.
 	Loss Loss
-	// Unwanted says why the Job is to leave this worker as soon as another fits; empty: it is not.
-	// Set for the assigned worker only.
+	// Unwanted says why the Job is to leave this worker as soon as another fits, or, of a worker that
+	// it isn't placed on, why it wouldn't be; empty: neither.
 	Unwanted string
 	// LastStart is when the worker's Job controller was last seen to start a Job, by the hub's
 	// clock; zero: not seen yet.

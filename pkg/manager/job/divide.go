@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
@@ -51,18 +50,13 @@ func (r *Reconciler) divide(ctx context.Context, t *turn, a dispatch.Divide) (re
 		return result{}, err
 	}
 	changes := placementOfShards(t.Job, next, a.Stop)
-	account := t.addAccount(changes)
-	_, err = r.patchPlacement(ctx, t, changes)
+	job, err := r.writePlacement(ctx, t, changes)
 	countAttempt(resultOf(err == nil), took)
-	if apierrors.IsNotFound(err) {
-		return result{}, nil // the watch will say so
-	}
-	if err != nil {
+	if err != nil || job == nil {
 		t.record.await(false)
 		return result{}, err
 	}
 	r.traced(t, spans.Span{Name: spans.Placing, Start: began})
-	r.accountant.count(t.Job, account)
 	done := r.divided(ctx, t, a, d, next)
 	done.changed = true
 	return done, nil

@@ -79,7 +79,7 @@ func (g *gatherer) gather(ctx context.Context, hub *allowance, k *known, now tim
 	case shards.IsPlaced(s.Job):
 		s.Divided = g.divided(s, *k)
 	}
-	s.Others = g.others(s, from, *k)
+	s.Others = g.others(ctx, s, from, *k)
 	s.Used.Observations = g.used(s)
 	if w := s.Reflected(); w != nil && w.Mirror != nil && s.Job != nil {
 		rejected := k.mirrors[w.Name].rejected
@@ -148,6 +148,8 @@ func (g *gatherer) worker(v workerView, s *dispatch.Snapshot, k known) dispatch.
 		Trouble:       view.Trouble(),
 		JobController: view.Spec.JobController,
 		Minor:         int(version.Minor),
+		TookOver:      view.Writer.TookOver,
+		HeldElsewhere: view.IsHeldElsewhere(),
 		LastStart:     v.LastStart(),
 		Cleanups:      m.cleanups.UnlessExpired(s.Now),
 		ReleaseSince:  m.release.since(s.Now),
@@ -307,7 +309,7 @@ func (g *gatherer) part(s *dispatch.Snapshot, shard shards.Shard, k known) *disp
 
 // others reads the other workers that hold a mirror of this name, and the one that the Job was
 // moved from, in order of names.
-func (g *gatherer) others(s *dispatch.Snapshot, from string, k known) []dispatch.Worker {
+func (g *gatherer) others(ctx context.Context, s *dispatch.Snapshot, from string, k known) []dispatch.Worker {
 	views := g.workers.viewHolders(s.Key)
 	add := func(name string) {
 		i, found := slices.BinarySearchFunc(views, name, func(v workerView, n string) int { return cmp.Compare(v.Name(), n) })
@@ -329,11 +331,23 @@ func (g *gatherer) others(s *dispatch.Snapshot, from string, k known) []dispatch
 		if s.Job != nil && shards.IsOn(s.Job, v.Name()) {
 			continue
 		}
-		if w := g.worker(v, s, k); w.Mirror != nil || w.Orphan != nil || w.Name == from {
+		w := g.worker(v, s, k)
+		if w.Mirror != nil && s.Job != nil {
+			w.Unwanted = cmp.Or(unwantedAt(s.Job, v.View(), w.Name), g.excludes(ctx, v.View(), s.Key.Namespace))
+		}
+		if w.Mirror != nil || w.Orphan != nil || w.Name == from {
 			others = append(others, w)
 		}
 	}
 	return others
+}
+
+// excludes says why a worker takes no Jobs of a namespace; empty: it does.
+func (g *gatherer) excludes(ctx context.Context, view clusters.View, namespace string) string {
+	if selector, _ := view.Namespaces(); selector != nil && !selector.Matches(g.namespaces.labels(ctx, namespace)) {
+		return "its namespaceSelector doesn't match the namespace"
+	}
+	return ""
 }
 
 // unwantedAt says why a Job is to leave the worker that it's placed on; empty: it isn't. The

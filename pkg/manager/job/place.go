@@ -3,12 +3,14 @@ package job
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
@@ -65,13 +67,14 @@ func (r *Reconciler) place(ctx context.Context, t *turn, a dispatch.Place) (resu
 func (r *Reconciler) bind(
 	ctx context.Context, t *turn, a dispatch.Place, request *batchv1.Job, decision placement.Decision,
 ) (*batchv1.Job, error) {
-	job, err := r.writePlacement(ctx, t, decision.Cluster, moveOf(a, r.clock.Now()))
+	job, err := r.writePlacement(ctx, t, mirror.PlacementChanges(t.Job, decision.Cluster, moveOf(a, r.clock.Now())))
 	// before anything is released, or that would enqueue the Job before its backoff has passed
 	t.record.await(false)
 	if err != nil || job == nil {
 		r.line.Release(decision.Cluster, t.Key)
 		return nil, err
 	}
+	placementsTotal.WithLabelValues(decision.Cluster).Inc()
 	r.line.Reserve(reserver{t.record}, []dispatch.Reservation{{Worker: decision.Cluster, Job: request}}, false)
 	return job, nil
 }
@@ -138,14 +141,18 @@ func (r *Reconciler) placed(t *turn, a dispatch.Place, job *batchv1.Job, decisio
 // restore writes the placement of a Job that has its mirror in another worker than its placement
 // names. That is no new placement: neither its latency nor a move is counted.
 func (r *Reconciler) restore(ctx context.Context, t *turn, a dispatch.Restore) (result, error) {
-	job, err := r.writePlacement(ctx, t, a.To, nil)
+	changes, on := mirror.PlacementChanges(t.Job, a.To, nil), "worker "+a.To
+	if a.Shards != nil {
+		changes, on = a.Shards.Changes(t.Job), "workers "+strings.Join(a.Shards.Workers(), ", ")
+	}
+	job, err := r.writePlacement(ctx, t, changes)
 	if err != nil || job == nil {
 		return result{}, err
 	}
-	report := dispatch.Report{Reason: v1alpha1.EventPlaced, Message: "The placement on worker " + a.To + " was missing, and is restored"}
+	report := dispatch.Report{Reason: v1alpha1.EventPlaced, Message: "The placement on " + on + " was missing, and is restored"}
 	if t.Assigned != nil {
 		report = dispatch.Report{Reason: v1alpha1.EventMoved,
-			Message: fmt.Sprintf("Moved from worker %s back to worker %s, %s", t.Assigned.Name, a.To, a.Reason)}
+			Message: fmt.Sprintf("Moved from worker %s back to %s, %s", t.Assigned.Name, on, a.Reason)}
 	}
 	done := r.tell(ctx, t, report)
 	done.changed = true
@@ -153,8 +160,7 @@ func (r *Reconciler) restore(ctx context.Context, t *turn, a dispatch.Restore) (
 }
 
 // writePlacement returns the Job as the hub answered; nil: it is gone.
-func (r *Reconciler) writePlacement(ctx context.Context, t *turn, worker string, move *mirror.Move) (*batchv1.Job, error) {
-	changes := mirror.PlacementChanges(t.Job, worker, move)
+func (r *Reconciler) writePlacement(ctx context.Context, t *turn, changes hubstate.Changes) (*batchv1.Job, error) {
 	account := t.addAccount(changes)
 	job, err := r.patchPlacement(ctx, t, changes)
 	if apierrors.IsNotFound(err) {
@@ -162,7 +168,6 @@ func (r *Reconciler) writePlacement(ctx context.Context, t *turn, worker string,
 	}
 	if err == nil {
 		r.accountant.count(t.Job, account)
-		placementsTotal.WithLabelValues(worker).Inc()
 	}
 	return job, err
 }

@@ -388,6 +388,29 @@ func TestDividedWithALiar(t *testing.T) {
 	}
 }
 
+// The mirror of a shard that ends before its shard has is replaced by one that goes on.
+func TestAShardThatEndsEarly(t *testing.T) {
+	w := newWorld(t)
+	w.isEmbedded("a", "b")
+	isDivided(w)
+	w.worker("b").finishes(2)
+	w.step(time.Second)
+	was := w.worker("b").api.jobs[jobKey].UID
+	w.worker("b").api.change(jobKey, func(m *batchv1.Job) {
+		m.Status.Active, m.Status.Ready = 0, nil
+		for _, is := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobComplete} {
+			m.Status.Conditions = append(m.Status.Conditions, batchv1.JobCondition{Type: is, Status: "True", Reason: batchv1.JobReasonCompletionsReached})
+		}
+		m.Status.CompletionTime = ptr.To(metav1.NewTime(w.clock.Now()))
+	})
+	w.step(time.Second)
+	if is := w.worker("b").api.jobs[jobKey]; is == nil || is.UID == was {
+		w.fail("the mirror stays: %s", w.state())
+	}
+	w.finishAll()
+	w.expectComplete("0-15")
+}
+
 // A Job that is placed by another selector leaves the workers that it doesn't allow, when it can.
 func TestDividedIsReselected(t *testing.T) {
 	w := newWorld(t)

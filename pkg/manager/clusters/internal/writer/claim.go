@@ -30,6 +30,9 @@ type Standing struct {
 	Holder string
 	// Why the Lease isn't held or renewed.
 	Why string
+	// TookOver: this process took it from a manager that this hub doesn't know: the hub's etcd was
+	// put back, or this is a copy that goes on alone.
+	TookOver bool
 }
 
 // Options of a Claim.
@@ -71,7 +74,7 @@ func (c *Claim) Standing() Standing {
 // Lost is called while the worker isn't connected: another hub may hold the Lease when it's back.
 func (c *Claim) Lost() {
 	if c != nil {
-		c.standing, c.due = Standing{State: Unknown}, time.Time{}
+		c.standing, c.due = Standing{State: Unknown, TookOver: c.standing.TookOver}, time.Time{}
 	}
 }
 
@@ -136,13 +139,14 @@ func (c *Claim) keep(ctx context.Context, o Settings, now time.Time) (Standing, 
 	lease.Spec = specOf(stamp, now)
 	metav1.SetMetaDataLabel(&lease.ObjectMeta, v1alpha1.LabelOrigin, string(c.options.Origin))
 	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, v1alpha1.AnnotationTerm, stamp.String())
+	isOwn := before.Holder == stamp.Holder || c.term.knows(before)
 	switch err := write(); {
 	case err == nil:
-		return Standing{State: Ours}, nil
+		return Standing{State: Ours, TookOver: c.standing.TookOver || held && !isOwn}, nil
 	case isRefusal(err):
 		return c.unguarded("the worker refuses the write of", err), nil
-	case held && !isRace(err) && (before.Holder == stamp.Holder || c.term.knows(before)):
-		return Standing{State: Ours, Why: text.Clean(err.Error(), text.MaxMessage)}, nil // this hub holds it
+	case held && !isRace(err) && isOwn:
+		return Standing{State: Ours, TookOver: c.standing.TookOver, Why: text.Clean(err.Error(), text.MaxMessage)}, nil // this hub holds it
 	default:
 		return Standing{}, err
 	}

@@ -144,8 +144,13 @@ func TestAnAdminTakesOver(t *testing.T) {
 	holder := now.finds(Theirs).Holder
 	now.finds(Theirs, "another")
 	now.finds(Ours, holder)
-	now.finds(Ours)
+	if !now.finds(Ours).TookOver {
+		t.Error("it doesn't know that it took over")
+	}
 	gone.finds(Theirs)
+	if next := w.leads(putBack); next.finds(Ours).TookOver {
+		t.Error("the next leader of a hub takes over from nobody else")
+	}
 }
 
 // A worker that is unregistered is free, for a hub that knows nothing of the one before, too.
