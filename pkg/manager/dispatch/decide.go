@@ -3,6 +3,8 @@ package dispatch
 import (
 	"slices"
 
+	batchv1 "k8s.io/api/batch/v1"
+
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
@@ -55,7 +57,7 @@ var jobSituations = []struct {
 	plan func(*Snapshot) Plan
 }{
 	// No hub Job of ours has this name.
-	{Absent, isAbsent, func(*Snapshot) Plan { return Plan{} }},
+	{Absent, isAbsent, planAbsent},
 	// A finished Job gets no placement, no mirror and no status any more. It waits for nothing,
 	// also when it's being deleted.
 	{Finished, func(s *Snapshot) bool { return mirror.Finished(s.Job) }, planFinished},
@@ -169,6 +171,19 @@ func (s *Snapshot) decideInWorker() Plan {
 }
 
 func isAbsent(s *Snapshot) bool { return s.Job == nil || !mirror.Managed(s.Job) }
+
+// IsForsaken reports whether a Job that isn't ours is being deleted, and waits for our finalizer: it
+// was created from an export of one that was ours.
+func IsForsaken(j *batchv1.Job) bool {
+	return !mirror.Managed(j) && j.DeletionTimestamp != nil && slices.Contains(j.Finalizers, v1alpha1.FinalizerMirror)
+}
+
+func planAbsent(s *Snapshot) (plan Plan) {
+	if s.Job != nil && IsForsaken(s.Job) {
+		plan.Actions = []Action{RemoveFinalizer{}}
+	}
+	return plan
+}
 
 // reservations name the workers in which capacity is reserved for the Job's Pods: the assigned
 // ones, when the Job runs, or will run as soon as its queue knows its placement. A suspended mirror

@@ -152,6 +152,7 @@ func TestDecide(t *testing.T) {
 		"suspended before it's mirrored":          {look(hubJob(placedOn("a"), suspendedJob), at("a", nil)), SuspendedAtWorker, []string{"status"}},
 		"nobody's mirror goes":                    {look(nil, at("b", mirrorOf(hubJob()))), Absent, []string{"delete in b if gone from hub"}},
 		"a Job of others is left alone":           {look(hubJob(func(j *batchv1.Job) { j.Spec.ManagedBy = nil })), Absent, nil},
+		"... unless it was made from one of ours": {look(hubJob(placedOn("a"), deleting, func(j *batchv1.Job) { j.Spec.ManagedBy = nil })), Absent, []string{"remove finalizer"}},
 		"a former Job's mirror goes first":        {look(placed, at("a", mirrorOf(hubJob(), other))), NameTaken, []string{"delete in a if gone from hub"}},
 		"... and only there":                      {look(placed, at("a", nil), at("b", mirrorOf(hubJob(), other))), MirrorMissing, []string{"create in a", "delete in b if gone from hub"}},
 		"a copy elsewhere delays nobody":          {look(placed, at("a", nil), at("b", mirrorOf(hubJob()))), MirrorMissing, []string{"create in a", "suspend and delete in b if stale"}},

@@ -81,8 +81,15 @@ func planDeleted(s *Snapshot, w *Worker) Plan {
 	case s.Part != nil && mirror.Finished(w.Mirror) && s.Part.IsOutdated(s.Part.Whole, w.Mirror):
 		return Plan{} // the next portion follows; see planOutdated
 	}
-	return Plan{Reports: []Report{warn(v1alpha1.EventMirrorRecreated,
+	plan := Plan{Reports: []Report{warn(v1alpha1.EventMirrorRecreated,
 		"The Job was deleted in worker "+w.Name+"; it is created there again when it is gone")}}
+	plan.awaitRelease(s, w)
+	if notice := s.releaseNotice(w); notice > 0 {
+		plan.After = wake.Soonest(plan.After, notice)
+	} else {
+		plan.Reports = append(plan.Reports, warn(v1alpha1.EventNotReleased, "Worker "+w.Name+" is still removing the Job"+w.whyNotReleased()))
+	}
+	return plan
 }
 
 func planTakenBack(s *Snapshot, w *Worker) Plan {

@@ -74,11 +74,16 @@ func (w *Worker) whyNotReleased() string {
 	return "; look there for Pods that don't end, and for finalizers of the Job"
 }
 
+// releaseNotice is when it's worth a word that a worker hasn't removed a mirror yet.
+func (s *Snapshot) releaseNotice(w *Worker) time.Duration {
+	return s.orNow(w.ReleaseSince).Add(s.Timing.StuckNotice).Sub(s.Now)
+}
+
 // awaitDeletion is awaitRelease for a Job that is being deleted: nothing else says what that waits
 // for.
 func (p *Plan) awaitDeletion(s *Snapshot, w *Worker) {
 	p.awaitRelease(s, w)
-	if notice := s.orNow(w.ReleaseSince).Add(s.Timing.StuckNotice).Sub(s.Now); notice > 0 {
+	if notice := s.releaseNotice(w); notice > 0 {
 		p.After = wake.Soonest(p.After, notice)
 		return
 	}

@@ -3,6 +3,7 @@ package job
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/line"
 )
 
@@ -231,5 +233,34 @@ func TestADeletedJobWithoutOurFinalizer(t *testing.T) {
 	w.step(time.Minute)
 	if len(w.store.records) > 0 {
 		t.Errorf("%d records are left", len(w.store.records))
+	}
+}
+
+// A Job that somebody made from an export of one of ours, but without managedBy, can be deleted.
+func TestAnExportWithoutItsManagerIsDeleted(t *testing.T) {
+	w := newWorld(t)
+	w.submits(aJob("train", func(job *batchv1.Job) {
+		job.Spec.ManagedBy, job.Finalizers = nil, []string{v1alpha1.FinalizerMirror, "example.org/theirs"}
+	}))
+	w.step(time.Second)
+	w.deletes(metav1.DeletePropagationBackground)
+	w.step(time.Second)
+	if job := w.hub.jobs[jobKey]; job == nil || !slices.Equal(job.Finalizers, []string{"example.org/theirs"}) {
+		w.fail("%s", w.state())
+	}
+}
+
+// A mirror that somebody deletes in the worker, such as with its namespace, isn't gone for long: the
+// hub says what it waits for.
+func TestAMirrorThatIsDeletedForLong(t *testing.T) {
+	w := newWorld(t)
+	runs(w)
+	w.worker("a").api.change(jobKey, func(m *batchv1.Job) { m.Finalizers = append(m.Finalizers, "example.org/theirs") })
+	w.worker("a").loses()
+	w.step(time.Minute)
+	if !slices.ContainsFunc(w.events, func(e string) bool {
+		return strings.Contains(e, "Worker a is still removing the Job; look there for Pods")
+	}) {
+		w.fail("the events are %q", w.events)
 	}
 }

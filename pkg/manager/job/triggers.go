@@ -163,6 +163,9 @@ func (t *triggers) jobEvents() handler.TypedEventHandler[*batchv1.Job, ctrl.Requ
 
 func (t *triggers) jobSeen(job *batchv1.Job) {
 	if !mirror.Managed(job) {
+		if dispatch.IsForsaken(job) {
+			t.enqueueSeen(keyOf(job))
+		}
 		return
 	}
 	echo, changed := t.store.observe(job, t.clock.Now())

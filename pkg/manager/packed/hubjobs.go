@@ -85,6 +85,7 @@ func (h *HubJobs) Transform(object any) (any, error) {
 			TypeMeta: j.TypeMeta,
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: j.Namespace, Name: j.Name, UID: j.UID, ResourceVersion: j.ResourceVersion,
+				DeletionTimestamp: j.DeletionTimestamp, Finalizers: j.Finalizers,
 			},
 			Spec: batchv1.JobSpec{ManagedBy: j.Spec.ManagedBy},
 		}, nil
