@@ -34,8 +34,8 @@ func (a attempts) number(pod *corev1.Pod) int {
 }
 
 // numberAttempts labels Pods that have LabelFailFirst with their number, until ctx ends. It watches
-// those Pods only.
-func numberAttempts(ctx context.Context, client kubernetes.Interface) {
+// those Pods only; anew when again is sent to.
+func numberAttempts(ctx context.Context, client kubernetes.Interface, again <-chan struct{}) {
 	lw := cache.NewFilteredListWatchFromClient(client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll,
 		func(o *metav1.ListOptions) { o.LabelSelector = LabelFailFirst + ",!" + labelAttempt })
 	a := attempts{}
@@ -43,15 +43,26 @@ func numberAttempts(ctx context.Context, client kubernetes.Interface) {
 		pod := object.(*corev1.Pod)
 		labelPod(ctx, client, pod, a.number(pod))
 	}
-	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: lw,
-		ObjectType:    &corev1.Pod{},
-		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc:    label,
-			UpdateFunc: func(_, object any) { label(object) },
-		},
-	})
-	informer.RunWithContext(ctx)
+	for ctx.Err() == nil {
+		watching, end := context.WithCancel(ctx)
+		go func() {
+			defer end()
+			select {
+			case <-again:
+			case <-watching.Done():
+			}
+		}()
+		_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
+			ListerWatcher: lw,
+			ObjectType:    &corev1.Pod{},
+			Handler: cache.ResourceEventHandlerFuncs{
+				AddFunc:    label,
+				UpdateFunc: func(_, object any) { label(object) },
+			},
+		})
+		informer.RunWithContext(watching)
+		end()
+	}
 }
 
 // labelPod writes the number down, again and again while the API server is away.

@@ -51,6 +51,9 @@ type Cluster struct {
 	components []*Component
 	proxy      *Proxy
 
+	// restored is sent to when etcd's data was put back: a watch that continues says nothing then.
+	restored chan struct{}
+
 	background context.Context
 	cancel     context.CancelFunc
 	tasks      sync.WaitGroup
@@ -73,7 +76,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{options: options, programs: programs}
+	c := &Cluster{options: options, programs: programs, restored: make(chan struct{}, 1)}
 	c.background, c.cancel = context.WithCancel(context.Background())
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -133,7 +136,7 @@ func (c *Cluster) start(ctx context.Context) error {
 		return err
 	}
 	if c.simulates() {
-		c.tasks.Go(func() { numberAttempts(c.background, c.client) })
+		c.tasks.Go(func() { numberAttempts(c.background, c.client, c.restored) })
 	}
 	return c.populate(ctx)
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
+	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
 // Backup stops the control plane, copies etcd's data, and starts the control plane again.
@@ -18,6 +19,7 @@ func (c *Cluster) Backup(ctx context.Context, to string) error {
 // Restore puts etcd's data back to a backup, likewise. Resource versions continue from there, as
 // they do unless an admin has etcdutl bump them.
 func (c *Cluster) Restore(ctx context.Context, from string) error {
+	defer wake.Signal(c.restored)
 	return c.whileOff(ctx, func(data string) error {
 		if err := os.RemoveAll(data); err != nil {
 			return err

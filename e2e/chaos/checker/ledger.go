@@ -151,20 +151,32 @@ func (c *Checker) Ledger() (l Ledger) {
 // difference compares the hub Job's account with its Pods.
 func (c *Checker) difference(r *record) Difference {
 	d := Difference{Job: r.story.Name}
+	account := usage.Read(r.hub)
 	for _, p := range r.boundPods() {
 		least, most := p.least, p.most
+		if c.isUnheardOf(p, account) {
+			least = 0
+		}
 		if c.clockWasSet(p) { // what the Pod says may be more than the hub believes of so young a Job
 			least, most = min(least, p.watched), max(most, p.watched)
 		}
 		d.Pods, d.Least, d.Most = d.Pods+p.ran.Seconds(), d.Least+least.Seconds(), d.Most+most.Seconds()
 	}
-	for _, u := range usage.Read(r.hub).Settled() {
+	for _, u := range account.Settled() {
 		if u.Resource == corev1.ResourcePods {
 			d.Accounted, d.Unknown = d.Accounted+u.Total, d.Unknown+u.Unknown
 		}
 	}
 	d.Gone = c.fates(r)
 	return d
+}
+
+// isUnheardOf reports whether the hub never heard of a Pod's mirror: it came and went while its
+// worker was out of sight. "A Pod that came and went while nobody watched doesn't count", says
+// docs/metrics.md.
+func (c *Checker) isUnheardOf(p *pod, account usage.Account) bool {
+	isIts := func(m usage.Mirror) bool { return m.UID == p.owner }
+	return p.goneAt != nil && !slices.ContainsFunc(account, isIts) && len(c.blindness(p.where, p.seen, *p.goneAt)) > 0
 }
 
 // clockWasSet reports whether the clock of a Pod's worker was set while it ran.

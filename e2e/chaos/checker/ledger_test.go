@@ -1,12 +1,14 @@
 package checker
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/e2e/chaos/schedule"
@@ -33,6 +35,7 @@ func TestAccounts(t *testing.T) {
 		gone, blind   bool
 		leaderless    bool
 		clock         bool
+		mirror        types.UID // that the account has; none: the Pod's
 		want          []Rule
 	}{
 		"right":                                  {said: 100},
@@ -46,6 +49,8 @@ func TestAccounts(t *testing.T) {
 		"it says that it may lack some":          {said: 50, unknown: 50, gone: true, blind: true},
 		"it may lack less than it does":          {said: 50, unknown: 40, gone: true, blind: true, want: []Rule{Account}},
 		"it may lack some without a reason":      {said: 100, unknown: 10, gone: true, want: []Rule{Account}},
+		"nobody could see its mirror":            {said: 50, gone: true, blind: true, mirror: "next"},
+		"it lacks a mirror that could be seen":   {said: 50, gone: true, mirror: "next", want: []Rule{Account}},
 		"the worker's clock was set":             {said: 7, clock: true},
 		"no manager led for a while":             {said: 90, unknown: 10, gone: true, leaderless: true},
 		"it may lack more than was out of sight": {said: 50, unknown: 500, gone: true, blind: true, want: []Rule{Account}},
@@ -75,7 +80,7 @@ func TestAccounts(t *testing.T) {
 					p.goneAt = &w.at
 				}
 			}
-			m := usage.Mirror{Worker: "open", UID: "m", Seconds: row.said, Unknown: row.unknown}
+			m := usage.Mirror{Worker: "open", UID: cmp.Or(row.mirror, w.mirrorOn("open")), Seconds: row.said, Unknown: row.unknown}
 			hubstate.Set(r.hub, hubstate.Changes{hubstate.Usage: usage.Account{m}.String()})
 			w.checker.checkAccount(w.at, r)
 			w.expect(row.want...)

@@ -121,7 +121,18 @@ func (r *record) noteChange(at time.Duration, who, object, text string) {
 }
 
 func (r *record) circumstances() story.Circumstances {
-	return story.Circumstances{Moved: len(r.moves)+len(r.swept) > 0 || r.plucked || r.rewound, Interrupted: r.interrupted, Disturbed: r.disturbed || len(r.moves) > 0}
+	return story.Circumstances{Moved: len(r.moves)+len(r.swept) > 0 || r.plucked || r.rewound || r.isMirroredAgain(), Interrupted: r.interrupted, Disturbed: r.disturbed || len(r.moves) > 0}
+}
+
+// isMirroredAgain reports whether the Job that has ended in one worker had several mirrors there.
+func (r *record) isMirroredAgain() bool {
+	mirrors := 0
+	for _, of := range r.mirrors {
+		if r.ended != nil && of == r.ended.UID {
+			mirrors++
+		}
+	}
+	return mirrors > 1 && !r.story.Divided()
 }
 
 // pod returns what is known of a Pod, and whether it's seen for the first time.
