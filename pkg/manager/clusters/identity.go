@@ -29,18 +29,30 @@ func HubUID(ctx context.Context, hub client.Reader) (types.UID, error) {
 type identities struct {
 	mu      sync.Mutex
 	workers map[types.UID]string
+	// waiting has, by worker, what to call when its cluster is free, by those that wait for that.
+	waiting map[string]map[string]func()
 }
 
-func newIdentities() *identities { return &identities{workers: map[types.UID]string{}} }
+func newIdentities() *identities {
+	return &identities{workers: map[types.UID]string{}, waiting: map[string]map[string]func(){}}
+}
 
-// record assigns a cluster to a worker, unless it has one, and returns the worker that has it.
-func (i *identities) record(uid types.UID, worker string) string {
+// record assigns a cluster to a worker, unless it has one, and returns the worker that has it. If
+// that is another one, free is called when it's forgotten.
+func (i *identities) record(uid types.UID, worker string, free func()) string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if _, recorded := i.workers[uid]; !recorded {
-		i.workers[uid] = worker
+	has, recorded := i.workers[uid]
+	switch {
+	case !recorded:
+		i.workers[uid], has = worker, worker
+	case has != worker:
+		if i.waiting[has] == nil {
+			i.waiting[has] = map[string]func(){}
+		}
+		i.waiting[has][worker] = free
 	}
-	return i.workers[uid]
+	return has
 }
 
 // recordAll assigns the clusters that are known already: otherwise the worker that is reached first
@@ -48,7 +60,7 @@ func (i *identities) record(uid types.UID, worker string) string {
 func (i *identities) recordAll(known []v1alpha1.WorkerCluster) {
 	for n := range known {
 		if uid := known[n].Status.ClusterUID; uid != "" {
-			i.record(uid, known[n].Name)
+			i.record(uid, known[n].Name, func() {})
 		}
 	}
 }
@@ -56,6 +68,11 @@ func (i *identities) recordAll(known []v1alpha1.WorkerCluster) {
 // forget drops the clusters of a worker.
 func (i *identities) forget(worker string) {
 	i.mu.Lock()
-	defer i.mu.Unlock()
 	maps.DeleteFunc(i.workers, func(_ types.UID, of string) bool { return of == worker })
+	waiting := i.waiting[worker]
+	delete(i.waiting, worker)
+	i.mu.Unlock()
+	for _, free := range waiting {
+		free()
+	}
 }

@@ -85,7 +85,8 @@ func TestOneClusterUnderTwoNames(t *testing.T) {
 	w.untilState(first, Ready, v1alpha1.ReasonConnected)
 	second := w.register("second", c.Kubeconfig("t"))
 	w.untilState(second, Refused, v1alpha1.ReasonDuplicate)
-	w.registry.remove("first")
+	w.registry.remove("first") // the next probe would be in a minute
+	w.untilState(second, Ready, v1alpha1.ReasonConnected)
 	w.registry.remove("second")
 	w.untilState(w.register("third", c.Kubeconfig("t")), Ready, v1alpha1.ReasonConnected)
 }

@@ -89,7 +89,7 @@ func (w *Worker) mismatch(found types.UID, identities *identities) (reason, mess
 			"register the other one under another name; if the cluster was built anew, delete the Secret, "+
 			"with spec.removalPolicy Orphan, and create it again", found, known)
 	}
-	if other := identities.record(found, w.name); other != w.name {
+	if other := identities.record(found, w.name, func() { w.link.Probe() }); other != w.name {
 		return v1alpha1.ReasonDuplicate, fmt.Sprintf("the kubeconfig leads to the cluster that is registered as %q: "+
 			"delete one of the two Secrets", other)
 	}

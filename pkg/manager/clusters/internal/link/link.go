@@ -189,7 +189,7 @@ func (l *Link) roundTrip(class requestClass, req *http.Request) (*http.Response,
 		return nil, err
 	}
 	if class == jobRequest {
-		slow := time.AfterFunc(slowAfter, l.requestProbe)
+		slow := time.AfterFunc(slowAfter, l.Probe)
 		defer slow.Stop()
 	}
 	h := l.holdOf(req.Context())
@@ -207,7 +207,7 @@ func (l *Link) roundTrip(class requestClass, req *http.Request) (*http.Response,
 	case errors.As(err, &broken):
 		l.Break(broken)
 	case class != probeRequest && !errors.Is(req.Context().Err(), context.Canceled):
-		l.requestProbe()
+		l.Probe()
 	}
 	return nil, err
 }
@@ -215,11 +215,11 @@ func (l *Link) roundTrip(class requestClass, req *http.Request) (*http.Response,
 // Break notes that the worker broke a bound: the next Keep begins a quarantine.
 func (l *Link) Break(err *BoundError) {
 	l.broken.Store(err)
-	l.requestProbe()
+	l.Probe()
 }
 
-// requestProbe has the next Keep probe.
-func (l *Link) requestProbe() {
+// Probe has the next Keep probe.
+func (l *Link) Probe() {
 	l.probeRequested.Store(true)
 	l.options.Wake()
 }
