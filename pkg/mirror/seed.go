@@ -52,7 +52,7 @@ func NeedsSeed(hub *batchv1.Job) bool {
 // PodGroup only for a Job without progress.
 func SeedDue(hub, mirror *batchv1.Job) (batchv1.JobStatus, bool) {
 	seed, awaits := awaitedSeed(hub, mirror)
-	if !awaits && Stopped(mirror) {
+	if !awaits && Stopped(mirror) && !Finished(mirror) {
 		seed, awaits = forgotten(hub, mirror)
 	}
 	seen := mirror.Spec.Scheduling == nil || isTrue(&mirror.Status, batchv1.JobSuspended)
@@ -77,7 +77,14 @@ func awaitsSeed(hub, mirror *batchv1.Job) bool {
 // have would run that, too; the mirror of any other names what it may run.
 func Forgot(hub, mirror *batchv1.Job) bool {
 	_, forgot := forgotten(hub, mirror)
-	return forgot
+	return forgot && !Finished(mirror)
+}
+
+// EndedForgetful reports whether a mirror has ended without progress that the hub shows. Its end is
+// not that of the Job.
+func EndedForgetful(hub, mirror *batchv1.Job) bool {
+	_, forgot := forgotten(hub, mirror)
+	return forgot && Finished(mirror)
 }
 
 // forgotten returns the status of a mirror that has lost progress, with what the hub knows of it.
@@ -85,7 +92,7 @@ func forgotten(hub, mirror *batchv1.Job) (batchv1.JobStatus, bool) {
 	_, part := mirror.Annotations[v1alpha1.AnnotationIndexes]
 	follows := part && (!indexed(hub) || deref(mirror.Spec.ManagedBy) == v1alpha1.ManagedByWorker)
 	begins := blank(&mirror.Status) && (!part || Suspended(mirror))
-	if follows || begins || Finished(hub) || Finished(mirror) {
+	if follows || begins || Finished(hub) {
 		return batchv1.JobStatus{}, false
 	}
 	known, ok := Seed(hub, FreshStart(mirror))

@@ -97,7 +97,9 @@ func (c *Checker) excuseOf(r *record, q Question, at time.Duration) string {
 	}
 	for _, ref := range q.Pods {
 		if p := r.pods[ref.UID]; c.restoring(p.where, at) != nil {
-			return c.excuseOfRestored(r, p, p)
+			if excuse := c.excuseOfRestored(r, p, p); excuse != "" {
+				return excuse
+			}
 		}
 	}
 	for _, m := range slices.Backward(r.moves) {

@@ -119,9 +119,11 @@ func (d *deck) parts(r row, target string) []string {
 			parts = append(parts, part)
 		}
 	}
-	if r.registrations {
+	for _, part := range r.besides {
 		for _, worker := range d.options.Workers {
-			parts = append(parts, worker+" "+partSecret, worker+" "+partSpec)
+			if part := worker + " " + part; !slices.Contains(parts, part) {
+				parts = append(parts, part)
+			}
 		}
 	}
 	return parts

@@ -20,9 +20,10 @@ type row struct {
 	everywhere bool
 	// healing is how long it takes to heal.
 	healing time.Duration
-	// whole: it hits all parts of the target. registrations: and what admins set of all workers.
-	whole, registrations bool
-	weight               int
+	// whole: it hits all parts of the target. besides: and these parts of all workers.
+	whole   bool
+	besides []string
+	weight  int
 	// least and most it lasts; most zero: it happens at once.
 	least, most time.Duration
 	// offsets to draw from.
@@ -60,9 +61,9 @@ var table = []row{
 	{kind: KillHubAPIServer, role: hub, part: "API server", weight: 5, least: short, most: some},
 	{kind: KillHubEtcd, role: hub, part: "etcd", weight: 3, least: short, most: some},
 
-	{kind: CopyHub, role: hub, part: "etcd", weight: 4, least: 3 * much, most: 5 * much, alone: true},
+	{kind: CopyHub, role: hub, part: "etcd", whole: true, besides: []string{"API server", "etcd", "link"}, healing: much, weight: 4, least: 3 * much, most: 5 * much, alone: true},
 
-	{kind: RestoreHub, role: hub, part: "etcd", whole: true, registrations: true, healing: 5 * much, weight: 4,
+	{kind: RestoreHub, role: hub, part: "etcd", whole: true, besides: []string{partSecret, partSpec}, healing: 5 * much, weight: 4,
 		least: backupAge, most: 3 * much, alone: true},
 
 	{kind: IsolateHub, role: hub, part: "link", everywhere: true, weight: 3, least: some, most: much, loses: true},

@@ -49,16 +49,21 @@ func TestAWorkerWithTooManyMirrors(t *testing.T) {
 	const most = 100
 	for name, row := range map[string]struct {
 		jobs        int64
+		placed      placements
 		state       State
 		reason      string
 		schedulable string
 	}{
-		"fewer":    {most - 1, Ready, v1alpha1.ReasonConnected, v1alpha1.ReasonSchedulable},
-		"as many":  {most, Ready, v1alpha1.ReasonConnected, v1alpha1.ReasonTooManyMirrors},
-		"far more": {5 * most, Disconnected, v1alpha1.ReasonTooManyMirrors, v1alpha1.ReasonNotReady},
+		"fewer":    {most - 1, 0, Ready, v1alpha1.ReasonConnected, v1alpha1.ReasonSchedulable},
+		"as many":  {most, 0, Ready, v1alpha1.ReasonConnected, v1alpha1.ReasonTooManyMirrors},
+		"far more": {5 * most, 0, Disconnected, v1alpha1.ReasonTooManyMirrors, v1alpha1.ReasonNotReady},
+		// its admin has lowered the limit
+		"far more, all of them placed there": {5 * most, 5 * most, Ready, v1alpha1.ReasonConnected, v1alpha1.ReasonTooManyMirrors},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newStandby(t, func(o *Options) { o.Placements = row.placed })
+			w.registry.AddListener(w)
+			w.registry.lead(nil)
 			c := w.server.Add("c", "uid", "t")
 			var jobs atomic.Int64
 			jobs.Store(row.jobs)
@@ -70,7 +75,7 @@ func TestAWorkerWithTooManyMirrors(t *testing.T) {
 				reason, _ := worker.View().Schedulable()
 				return reason == row.schedulable
 			})
-			if n := len(worker.Mirrors()); n > most+most/4+1 {
+			if n := len(worker.Mirrors()); n > max(most, int(row.placed))*5/4+1 {
 				t.Errorf("%d mirrors are held", n)
 			}
 			jobs.Store(1)

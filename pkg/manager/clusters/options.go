@@ -81,6 +81,8 @@ type Placements interface {
 	// Unfinished counts the hub Jobs that are placed on a worker and haven't finished. It must not
 	// block.
 	Unfinished(worker string) int
+	// Placed counts all of them, those that have finished included. It must not block.
+	Placed(worker string) int
 	// Stockouts are those of a worker, for its status. It must not block.
 	Stockouts(worker string) []v1alpha1.Stockout
 	// RestoreStockouts says which ones a worker's status has, before this replica leads.

@@ -70,7 +70,7 @@ func newWorker(name string, options Options, toFeed feed.Options, changed func()
 	w.claims = writer.NewClaim(options.Term, w.link.Claims(), writer.Options{
 		Origin: options.Origin, Timeout: options.ProbeTimeout, Retry: options.RetryDelay,
 	})
-	toFeed.Origin, toFeed.MaxMirrors = options.Origin, w.maxMirrors
+	toFeed.Origin, toFeed.MaxMirrors = options.Origin, w.heldMirrors
 	toFeed.MirrorChanged, toFeed.AutoscalerChanged = w.mirrorChanged(toFeed.MirrorChanged), changed
 	w.feed, err = feed.New(w.link, toFeed)
 	return w, err
@@ -266,6 +266,10 @@ func (w *Worker) maxMirrors() int {
 	}
 	return feed.DefaultMaxMirrors
 }
+
+// heldMirrors is how many mirrors may be held: as many as the hub has placed there, whatever the
+// admin's limit is by now.
+func (w *Worker) heldMirrors() int { return max(w.maxMirrors(), w.options.Placements.Placed(w.name)) }
 
 // isFull reports whether the worker has as many mirrors as it may have. Once it's full, it stays so
 // until it has a twentieth less.

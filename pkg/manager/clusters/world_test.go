@@ -34,6 +34,15 @@ func newWorld(t *testing.T) *world {
 }
 
 // newStandby is a world whose registry doesn't lead.
+// placements is how many Jobs are placed on each worker.
+type placements int
+
+func (p placements) Placed(string) int                          { return int(p) }
+func (p placements) Unfinished(string) int                      { return int(p) }
+func (placements) Stockouts(string) []v1alpha1.Stockout         { return nil }
+func (placements) RestoreStockouts(string, []v1alpha1.Stockout) {}
+func (placements) Counted() <-chan struct{}                     { return nil }
+
 func newStandby(t *testing.T, edits ...func(*Options)) *world {
 	t.Helper()
 	w := &world{t: t, changes: make(chan struct{}, 1)}
@@ -44,6 +53,7 @@ func newStandby(t *testing.T, edits ...func(*Options)) *world {
 		RetryDelay: 10 * time.Millisecond, MaxBackoff: 100 * time.Millisecond,
 		RequestTimeout: 2 * time.Second,
 		Metrics:        prometheus.NewRegistry(),
+		Placements:     placements(0),
 	}
 	for _, edit := range edits {
 		edit(&options)

@@ -172,8 +172,8 @@ func (s *Snapshot) decideInWorker() Plan {
 
 func isAbsent(s *Snapshot) bool { return s.Job == nil || !mirror.Managed(s.Job) }
 
-// IsForsaken reports whether a Job that isn't ours is being deleted, and waits for our finalizer: it
-// was created from an export of one that was ours.
+// IsForsaken reports whether a Job that isn't ours is being deleted, and waits for our finalizer:
+// it was created from an export of one that was ours.
 func IsForsaken(j *batchv1.Job) bool {
 	return !mirror.Managed(j) && j.DeletionTimestamp != nil && slices.Contains(j.Finalizers, v1alpha1.FinalizerMirror)
 }

@@ -12,7 +12,7 @@ import (
 // Job has not started in its assigned worker, and the former one may still run it. That the Job was
 // there is what the hub wrote down, not what the worker says. Nil: there is none.
 func (s *Snapshot) former() *Worker {
-	if s.Assigned == nil || s.Assigned.Mirror != nil {
+	if s.Assigned == nil || s.hasArrived() {
 		return nil
 	}
 	for i := range s.Others {
@@ -22,6 +22,13 @@ func (s *Snapshot) former() *Worker {
 		}
 	}
 	return nil
+}
+
+// hasArrived reports whether the assigned worker has the Job's mirror. One that's being deleted
+// there may be of an earlier stay.
+func (s *Snapshot) hasArrived() bool {
+	m := s.Assigned.Mirror
+	return m != nil && (m.DeletionTimestamp == nil || s.IsEndedBy(m))
 }
 
 // isHandover reports whether the former worker has the Job's mirror, or cannot be asked.
@@ -38,11 +45,14 @@ func (w *Worker) isLive() bool {
 // Reflected is the worker whose mirror the hub Job shows: the assigned one, or the one that a moved
 // Job is handed over from. Nil: none.
 func (s *Snapshot) Reflected() *Worker {
-	if s.Job == nil || s.Assigned != nil && s.Assigned.Mirror != nil {
+	if s.Job == nil {
 		return s.Assigned
 	}
 	if w := s.former(); w != nil && w.isLive() {
 		return w
+	}
+	if s.Assigned != nil && s.Assigned.Mirror != nil {
+		return s.Assigned
 	}
 	return nil
 }

@@ -74,19 +74,28 @@ func (s *Snapshot) vanished(w *Worker) bool {
 	return slices.ContainsFunc(usage.Read(hub), func(m usage.Mirror) bool { return m.Worker == w.Name && !m.Left && m.Pods > 0 })
 }
 
+// planDeleted waits until the mirror is gone. If somebody keeps it, such as by a finalizer, the Job
+// goes elsewhere when the worker has had the time that it has for releasing a Job.
 func planDeleted(s *Snapshot, w *Worker) Plan {
-	switch {
-	case s.Part == nil && s.endedShort(w):
-		return Plan{} // see reopen
-	case s.Part != nil && mirror.Finished(w.Mirror) && s.Part.IsOutdated(s.Part.Whole, w.Mirror):
-		return Plan{} // the next portion follows; see planOutdated
+	var plan Plan
+	if mirror.Suspended(s.Job) && isRunning(w.Mirror) {
+		if plan.After = max(w.Patches.backoff(freePatches, s.Now), 0); plan.After == 0 {
+			plan.Actions = []Action{SuspendMirror{At: At{w.Name, w.Mirror}, Exactly: true}}
+		}
 	}
-	plan := Plan{Reports: []Report{warn(v1alpha1.EventMirrorRecreated,
-		"The Job was deleted in worker "+w.Name+"; it is created there again when it is gone")}}
+	isNext := s.Part != nil && mirror.Finished(w.Mirror) && s.Part.IsOutdated(s.Part.Whole, w.Mirror) // see planOutdated
+	if !isNext && (s.Part != nil || !s.endedShort(w)) {                                               // see reopen
+		plan.Reports = []Report{warn(v1alpha1.EventMirrorRecreated,
+			"The Job was deleted in worker "+w.Name+"; it is created there again when it is gone")}
+	}
 	plan.awaitRelease(s, w)
-	if notice := s.releaseNotice(w); notice > 0 {
+	switch notice := s.releaseNotice(w); {
+	case s.isGivenUp(w):
+		plan.Actions = append(plan.Actions, Place{Leave: w.Name, Must: true, Reason: "worker " + w.Name + " doesn't remove the Job" + w.whyNotReleased()})
+		plan.AwaitsCapacity = true
+	case notice > 0:
 		plan.After = wake.Soonest(plan.After, notice)
-	} else {
+	default:
 		plan.Reports = append(plan.Reports, warn(v1alpha1.EventNotReleased, "Worker "+w.Name+" is still removing the Job"+w.whyNotReleased()))
 	}
 	return plan
@@ -195,7 +204,14 @@ func reflect(s *Snapshot, w *Worker) Plan {
 // recall stops a mirror that has lost progress which the hub shows, as after a restore of its
 // worker's etcd: it would make that again. When it has stopped, it's seeded, and goes on.
 func (p *Plan) recall(s *Snapshot, w *Worker) {
-	if _, malformed := mirror.Check(s.Job, w.Mirror, s.Now); malformed || mirror.Suspended(w.Mirror) || !mirror.Forgot(s.Job, w.Mirror) {
+	_, malformed := mirror.Check(s.Job, w.Mirror, s.Now)
+	if !malformed && mirror.EndedForgetful(s.Job, w.Mirror) {
+		p.Actions = w.deletions()
+		p.Reports = append(p.Reports, warn(v1alpha1.EventProgressRestored, "The Job ended in worker "+w.Name+
+			", which had lost progress of it, as after a restore of its etcd: it's created there again, with that progress"))
+		return
+	}
+	if malformed || mirror.Suspended(w.Mirror) || !mirror.Forgot(s.Job, w.Mirror) {
 		return
 	}
 	if p.After = w.Patches.backoff(freePatches, s.Now); p.After > 0 {

@@ -114,6 +114,8 @@ func TestMirroredInStep(t *testing.T) {
 			after: DefaultTiming().Recheck, reports: "StatusRejected: Worker a sent a status that breaks the rule"},
 		"a mirror that lost progress is stopped": {hub: started(running(2)), mirror: mirrorOf(hubJob(), running(1)),
 			then: []string{"suspend in a"}, reports: "ProgressRestored: Worker a has lost progress"},
+		"one that has ended so is made again": {hub: started(func(j *batchv1.Job) { running(1)(j); j.Status.Failed = 2 }), mirror: mirrorOf(hubJob(), ended),
+			then: []string{"delete in a"}, reports: "ProgressRestored: The Job ended in worker a, which had lost progress of it"},
 		"but not again and again": {hub: started(running(2)), mirror: mirrorOf(hubJob(), running(1)),
 			given: func(s *Snapshot) { s.Assigned.Patches = Attempts{Count: 70, Last: noon.Add(-time.Second)} }, after: time.Minute - time.Second,
 			reports: "StatusRejected: Worker a sent a status that breaks the rule"},
@@ -177,7 +179,7 @@ func TestEndedShort(t *testing.T) {
 		"if it was never raised, a worker lies": {hub: elastic(4, none, has("0,1", 2), func(j *batchv1.Job) { j.Generation = 1 }), mirror: last(ended),
 			then: []string{"status"}},
 		"no time is left for more": {hub: elastic(4, none, has("0,1", 2), deadline), mirror: last(ended), then: []string{"status"}},
-		"it goes":                  {hub: elastic(4, none, has("0,1", 2)), mirror: mirrorOf(elastic(2), none, ended, has("0,1", 2), deleting)},
+		"it goes":                  {hub: elastic(4, none, has("0,1", 2)), mirror: mirrorOf(elastic(2), none, ended, has("0,1", 2), deleting), after: DefaultTiming().StuckNotice},
 		"it's gone":                {hub: elastic(4, none, has("0,1", 2)), then: []string{"create suspended in a"}, reports: "Mirrored: Created in worker a"},
 	} {
 		t.Run(name, row.check)

@@ -1,9 +1,12 @@
 package dispatch
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -71,7 +74,19 @@ func (w *Worker) whyNotReleased() string {
 	if w.Refusal != "" {
 		return ": " + w.Refusal
 	}
+	if w.Mirror != nil {
+		if of := withoutGarbageCollectors(w.Mirror.Finalizers); len(of) > 0 {
+			return ": it has the finalizers " + strings.Join(of, ", ")
+		}
+	}
 	return "; look there for Pods that don't end, and for finalizers of the Job"
+}
+
+// withoutGarbageCollectors are finalizers but for those of Kubernetes' own garbage collector, and
+// ours.
+func withoutGarbageCollectors(all []string) []string {
+	ours := []string{metav1.FinalizerDeleteDependents, metav1.FinalizerOrphanDependents, v1alpha1.FinalizerEnd}
+	return slices.DeleteFunc(slices.Clone(all), func(f string) bool { return slices.Contains(ours, f) })
 }
 
 // releaseNotice is when it's worth a word that a worker hasn't removed a mirror yet.

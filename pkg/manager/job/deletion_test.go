@@ -16,6 +16,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/line"
+	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
 
 const (
@@ -250,17 +252,33 @@ func TestAnExportWithoutItsManagerIsDeleted(t *testing.T) {
 	}
 }
 
-// A mirror that somebody deletes in the worker, such as with its namespace, isn't gone for long: the
-// hub says what it waits for.
+// A mirror that somebody deletes in the worker, such as with its namespace, isn't gone for long:
+// the hub says what it waits for, suspends it with its Job, and goes elsewhere in the end.
 func TestAMirrorThatIsDeletedForLong(t *testing.T) {
-	w := newWorld(t)
-	runs(w)
-	w.worker("a").api.change(jobKey, func(m *batchv1.Job) { m.Finalizers = append(m.Finalizers, "example.org/theirs") })
-	w.worker("a").loses()
-	w.step(time.Minute)
-	if !slices.ContainsFunc(w.events, func(e string) bool {
-		return strings.Contains(e, "Worker a is still removing the Job; look there for Pods")
-	}) {
-		w.fail("the events are %q", w.events)
+	for name, job := range map[string]*batchv1.Job{"whole": aJob("train"), "divided": divisible(16, 12)} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.submits(job)
+			w.step(time.Second)
+			w.mayRunTwice = true // it's kept for long
+			w.worker("a").api.change(jobKey, func(m *batchv1.Job) { m.Finalizers = append(m.Finalizers, "example.org/theirs") })
+			w.worker("a").loses()
+			w.step(40 * time.Second)
+			if !slices.ContainsFunc(w.events, func(e string) bool {
+				return strings.Contains(e, "Worker a is still removing the Job: it has the finalizers example.org/theirs")
+			}) {
+				w.fail("the events are %q", w.events)
+			}
+			w.suspends()
+			w.step(time.Second)
+			if m := w.worker("a").api.jobs[jobKey]; !mirror.Suspended(m) {
+				w.fail("it isn't suspended: %s", w.state())
+			}
+			w.resumes()
+			w.step(2 * time.Minute)
+			if shards.IsOn(w.hub.jobs[jobKey], "a") {
+				w.fail("it stays: %s", w.state())
+			}
+		})
 	}
 }

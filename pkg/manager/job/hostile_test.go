@@ -411,3 +411,28 @@ func TestAWorkerThatCantBeJudged(t *testing.T) {
 	w.queues(aJob("after", pods(8)))
 	w.wantPlaced(map[string]string{"after": "a"})
 }
+
+// A Job returns to a worker that still has the mirror of its former stay, which goes. What it did
+// meanwhile in the other worker is brought to the hub, and stops there first.
+func TestAJobReturnsToAWorkerThatKeptItsMirror(t *testing.T) {
+	w := newWorld(t)
+	runs(w)
+	w.worker("a").api.change(jobKey, func(m *batchv1.Job) { m.Finalizers = append(m.Finalizers, "example.org/mine") })
+	w.worker("a").drains(true)
+	w.step(100*time.Second + maxRetry)
+	if !w.running("b") {
+		w.fail("it doesn't run in b:\n%s", w.state())
+	}
+	w.worker("b").idle = true // its Pods take their time to end
+	w.worker("a").drains(false)
+	w.worker("b").drains(true)
+	w.step(time.Second)
+	w.worker("b").api.change(jobKey, func(m *batchv1.Job) { m.Status.Succeeded, m.Status.Active, m.Status.Ready = 3, 0, nil })
+	w.worker("b").idle = false
+	w.step(time.Second)
+	w.worker("a").api.change(jobKey, func(m *batchv1.Job) { m.Finalizers = nil })
+	w.step(time.Minute)
+	if m := w.worker("a").api.jobs[jobKey]; m == nil || m.Status.Succeeded != 3 {
+		w.fail("it doesn't go on in a:\n%s", w.state())
+	}
+}

@@ -155,6 +155,9 @@ func (r *Reconciler) setupCarry(mgr ctrl.Manager, t *triggers) error {
 // Unfinished implements clusters.Placements.
 func (r *Reconciler) Unfinished(worker string) int { return r.store.unfinished(worker) }
 
+// Placed implements clusters.Placements.
+func (r *Reconciler) Placed(worker string) int { return r.store.placed(worker) }
+
 // Stockouts implements clusters.Placements.
 func (r *Reconciler) Stockouts(worker string) []v1alpha1.Stockout {
 	return r.line.Stockouts(worker)

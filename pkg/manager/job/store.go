@@ -265,6 +265,13 @@ func (s *store) unfinished(worker string) int {
 	return len(s.onWorker[worker]) - s.counts[status{worker, PhaseFinished}]
 }
 
+// placed returns the number of all Jobs placed on a worker.
+func (s *store) placed(worker string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.onWorker[worker])
+}
+
 // counted returns the number of Jobs by worker and phase.
 func (s *store) counted() map[status]int {
 	s.mu.Lock()
