@@ -15,11 +15,12 @@ import (
 // restore and the suspension is done twice", says docs/operate.md.
 const noticing = 20 * time.Second
 
-// restoring is the restore of a worker's etcd during which, or just after which, something was seen
-// there; nil: there is none.
-func (c *Checker) restoring(worker string, at time.Duration) *Trouble {
+// restoring is the restore of a cluster's etcd during which, or just after which, something was
+// seen there; nil: there is none.
+func (c *Checker) restoring(cluster string, at time.Duration) *Trouble {
 	for i, t := range c.trouble {
-		if t.Fault.Kind == schedule.RestoreWorker && t.Fault.Target == worker && t.From <= at && (t.To == Forever || at <= t.To+noticing) {
+		isRestore := t.Fault.Kind == schedule.RestoreWorker || t.Fault.Kind == schedule.RestoreHub
+		if isRestore && t.Fault.Target == cluster && t.From <= at && (t.To == Forever || at <= t.To+noticing) {
 			return &c.trouble[i]
 		}
 	}
@@ -29,7 +30,7 @@ func (c *Checker) restoring(worker string, at time.Duration) *Trouble {
 // isRestoringHub reports whether the hub's etcd is being put back, or was a moment ago. Watches
 // show what has become of each Job then: "Back up and restore the hub" in docs/operate.md.
 func (c *Checker) isRestoringHub(at time.Duration) bool {
-	return c.isAt(schedule.RestoreHub, schedule.Hub, at)
+	return c.restoring(schedule.Hub, at) != nil
 }
 
 // isOlder reports whether a Job is as it was before another time that it was seen.
