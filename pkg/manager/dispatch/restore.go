@@ -17,7 +17,7 @@ import (
 // somebody in the worker made it up.
 func (s *Snapshot) isPlacementMissing() bool {
 	_, found := s.missing()
-	return found != nil
+	return found != nil && (s.Assigned == nil || s.Assigned.Synced || s.Assigned.isLost()) // else it may have the mirror
 }
 
 func planPlacementMissing(s *Snapshot) Plan {
@@ -53,7 +53,7 @@ func (s *Snapshot) missing() (restore Restore, found []*Worker) {
 	case len(others) > 1 || s.Divided != nil || isPart(others[0].Mirror):
 	case !s.isPlaced() && (s.hasFinalizer() || s.mayHaveForgotten(others[0])):
 		return Restore{To: others[0].Name}, others
-	case s.isPlaced() && s.Assigned.Synced && s.Assigned.Mirror == nil && s.mayHaveForgotten(others[0]):
+	case s.isPlaced() && s.Assigned.Mirror == nil && s.mayHaveForgotten(others[0]):
 		return Restore{To: others[0].Name, Reason: "which has its mirror; the hub's etcd was put back meanwhile"}, others
 	}
 	return restore, nil

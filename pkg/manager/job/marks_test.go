@@ -221,6 +221,18 @@ func lossesAtTheEnd() map[string]func(*world) {
 			w.edits("ends the Job", complete)
 			w.worker("a").api.change(jobKey, unmarked)
 		},
+		"its worker was lost, and its Job has ended elsewhere": func(w *world) {
+			runs(w)
+			accounted(w)
+			w.mayRunTwice = true
+			w.worker("a").isLost()
+			w.step(time.Minute)
+			w.worker("b").completes(4)
+			w.step(time.Minute)
+			w.worker("a").api.change(jobKey, complete)
+			w.worker("a").api.change(jobKey, unmarked)
+			w.worker("a").isBack()
+		},
 		"it's a shard's that is settled": func(w *world) {
 			divided(w)
 			w.worker("a").api.change(jobKey, unmarked)

@@ -186,7 +186,7 @@ func (t *triggers) jobGone(job *batchv1.Job, isSeen bool) {
 	deletion := t.store.deletionOf(job)
 	t.forget(key, idOf(job))
 	if isSeen && t.startup.elected() { // a standby looks at no Job
-		gone := dispatch.Gone{UID: job.UID, Deletion: deletion, Mirrors: usage.Read(job).Held()}
+		gone := dispatch.Gone{UID: job.UID, Deletion: deletion, Mirrors: usage.Read(job).IDs()}
 		t.store.open(key).update(func(m *memory) { m.gone = gone })
 	}
 	t.enqueueSeen(key)

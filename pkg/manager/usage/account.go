@@ -116,14 +116,14 @@ type ID struct {
 	UID    types.UID
 }
 
-// Held are the mirrors that the Job hasn't left.
-func (a Account) Held() (held []ID) {
+// IDs are those of all mirrors. One that the Job has left may still be there: without its marks,
+// nobody has seen it since its worker is back.
+func (a Account) IDs() []ID {
+	ids := make([]ID, 0, len(a))
 	for i := range a {
-		if !a[i].Left {
-			held = append(held, a[i].ID())
-		}
+		ids = append(ids, a[i].ID())
 	}
-	return held
+	return ids
 }
 
 // ID of the mirror.
