@@ -133,9 +133,9 @@ func planMirrored(s *Snapshot, w *Worker) Plan {
 // steps are those of planMirrored. The statuses of shards are brought to the hub together.
 func (s *Snapshot) steps() []func(*Snapshot, *Worker) Plan {
 	if s.Part != nil {
-		return []func(*Snapshot, *Worker) Plan{unfence, endPart, reopenPart, recallPart, seed, carryObjects, align, unstick, unended, relocate}
+		return []func(*Snapshot, *Worker) Plan{unfence, endPart, reopenPart, recallPart, seed, carryObjects, align, unstick, unended, halted, relocate}
 	}
-	return []func(*Snapshot, *Worker) Plan{replaced, unfence, seed, reflect, reopen, carryObjects, align, unstick, unended, relocate, goBack}
+	return []func(*Snapshot, *Worker) Plan{replaced, unfence, seed, reflect, reopen, carryObjects, align, unstick, unended, halted, relocate, goBack}
 }
 
 // replaced reports a mirror that nobody knows, in the place of one of which Pods ran.

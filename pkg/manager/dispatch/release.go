@@ -23,11 +23,16 @@ const maxGraceSeconds = 24 * 60 * 60
 
 // releaseTimeout is how long a connected worker may take to release the Job.
 func (s *Snapshot) releaseTimeout() time.Duration {
+	return s.Timing.ReleaseTimeout + s.gracePeriod()
+}
+
+// gracePeriod is how long the Job's Pods may take to terminate.
+func (s *Snapshot) gracePeriod() time.Duration {
 	seconds := int64(corev1.DefaultTerminationGracePeriodSeconds)
 	if s.Job != nil {
 		seconds = ptr.Deref(s.Job.Spec.Template.Spec.TerminationGracePeriodSeconds, seconds)
 	}
-	return s.Timing.ReleaseTimeout + time.Duration(min(max(seconds, 0), maxGraceSeconds))*time.Second
+	return time.Duration(min(max(seconds, 0), maxGraceSeconds)) * time.Second
 }
 
 // isOverdue reports whether a worker should have released the Job by now.

@@ -217,11 +217,20 @@ type PodsReport struct {
 	// reason.
 	Unschedulable int
 	Message       string
+	// Unbound is the number of other Pods without a node, and UnboundWhy who keeps one of them from it.
+	Unbound    int
+	UnboundWhy string
 	// Bound is the number of Pods that have a node and have not ended.
 	Bound int
+	// Running is the number of those of which a container ran, and Unready of those whose node isn't
+	// ready.
+	Running, Unready int
 	// WaitingSince is since when the mirror has been found to wait for a Pod to run, by the hub's
 	// clock; zero: it does not wait.
 	WaitingSince time.Time
+	// Halt is how the mirror was last found to be halted, since HaltedSince by the hub's clock.
+	Halt        Halt
+	HaltedSince time.Time
 	// NotStarting is the number of Pods that their nodes cannot start, and StartError the reason.
 	NotStarting int
 	StartError  string

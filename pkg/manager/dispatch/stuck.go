@@ -32,7 +32,7 @@ func unstick(s *Snapshot, w *Worker) Plan {
 		return *look
 	}
 	plan := Plan{Reports: []Report{warn(v1alpha1.EventPodsWaiting, "Worker "+w.Name+": "+why)}}
-	if w.isNotStarting() || w.isPreparing() {
+	if w.isNotStarting() || w.isPreparing() || w.isGatedByItself() {
 		plan.After = s.Timing.StuckTimeout // a start changes the mirror; the kubelet's reason does not
 		return plan
 	}
@@ -103,9 +103,9 @@ const preparedNotice = 3 * time.Second
 
 // stuckNotice is how long a mirror may wait before the reason is shown. What the scheduler or a
 // kubelet says is shown soon. That there are no Pods yet mostly means that the Job controller is
-// busy.
+// busy, and that nobody says of them why, that the scheduler is.
 func (s *Snapshot) stuckNotice(w *Worker) time.Duration {
-	if w.isPodless() {
+	if w.isPodless() || w.isUnbound() {
 		return s.Timing.StuckNotice
 	}
 	if w.isPreparing() {
@@ -142,7 +142,7 @@ func (w *Worker) isStranded() bool {
 	if w.isBarren() {
 		return pods.Asked && pods.Answer != ""
 	}
-	return pods.Known && pods.Unschedulable+pods.NotStarting > 0 && pods.Bound == pods.NotStarting &&
+	return pods.Known && pods.Unschedulable+pods.Unbound+pods.NotStarting > 0 && pods.Bound == pods.NotStarting &&
 		ptr.Deref(status.Ready, 0) == 0 && ptr.Deref(status.Terminating, 0) == 0
 }
 
@@ -201,9 +201,21 @@ func (w *Worker) waitingWhy() string {
 		return fmt.Sprintf("%d Pods can't be started: %s", w.Pods.NotStarting, w.Pods.StartError)
 	case w.isPreparing():
 		return "Pods can't be started: " + w.Pods.Answer
+	case w.isUnbound():
+		return fmt.Sprintf("%d Pods have no node: %s", w.Pods.Unbound, w.Pods.UnboundWhy)
 	default:
 		return ""
 	}
+}
+
+// isUnbound reports whether Pods have no node, and nothing else is known to be in the way.
+func (w *Worker) isUnbound() bool {
+	return !w.isPodless() && w.Pods.Unschedulable == 0 && w.Pods.NotStarting == 0 && w.Pods.Preparing == "" && w.Pods.Unbound > 0
+}
+
+// isGatedByItself reports whether the Job's user has gated its Pods, which would be gated anywhere.
+func (w *Worker) isGatedByItself() bool {
+	return w.isUnbound() && len(w.Mirror.Spec.Template.Spec.SchedulingGates) > 0
 }
 
 // isNotStarting reports whether all Pods have nodes, and the nodes cannot start some.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -27,7 +28,7 @@ func TestPodsThatWait(t *testing.T) {
 	}
 	preparing := func(since time.Duration, answer ...string) func(*Snapshot) {
 		return func(s *Snapshot) {
-			s.Assigned.Pods = PodsReport{Known: true, Preparing: "p", WaitingSince: noon.Add(-since), Asked: len(answer) > 0}
+			s.Assigned.Pods = PodsReport{Known: true, Bound: 1, Preparing: "p", WaitingSince: noon.Add(-since), Asked: len(answer) > 0}
 			if len(answer) > 0 {
 				s.Assigned.Pods.Answer = answer[0]
 			}
@@ -96,7 +97,7 @@ func TestPodsThatWaitAfterOthersRan(t *testing.T) {
 		"one ran, and the rest waits since now":            {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: ran(0, 0), after: 2 * time.Second},
 		"one ran, and the rest waits, told":                {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: ran(time.Minute, 0), after: 4 * time.Minute, reports: "0/3 nodes are available"},
 		"one ran, and the rest waits too long":             {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: ran(6*time.Minute, 0), then: []string{"move from a"}, reports: "0/3 nodes are available"},
-		"one ran, and the rest waits beside one that ends": {hub: hubJob(placedOn("a"), ending), mirror: mirrorOf(hubJob(), ending), given: ran(6*time.Minute, 0), after: DefaultTiming().Recheck},
+		"one ran, and the rest waits beside one that ends": {hub: hubJob(placedOn("a"), ending), mirror: mirrorOf(hubJob(), ending), given: ran(6*time.Minute, 0), after: time.Minute},
 		"one ran, the next can't be made, not yet news":    {hub: hubJob(placedOn("a"), barren), mirror: mirrorOf(hubJob(), barren), given: waitingFor(10 * time.Second), after: 20 * time.Second},
 		"one ran, there is no next: why?":                  {hub: hubJob(placedOn("a"), barren), mirror: mirrorOf(hubJob(), barren), given: waitingFor(30 * time.Second), then: []string{"read create errors in a"}},
 		"one ran, the next waits for its back-off":         {hub: hubJob(placedOn("a"), barren), mirror: mirrorOf(hubJob(), barren), given: waitingFor(time.Hour, ""), after: 5 * time.Minute},
@@ -106,6 +107,34 @@ func TestPodsThatWaitAfterOthersRan(t *testing.T) {
 			notStarting(time.Hour)(s)
 			s.Assigned.Pods.EverRan, s.Assigned.Pods.Bound = true, 2
 		}, after: 5 * time.Minute, reports: "ErrImagePull"},
+	} {
+		t.Run(name, row.check)
+	}
+}
+
+// Pods that nobody says anything of, as they're gated, or as their scheduler doesn't run, wait as
+// the others do.
+func TestPodsThatAreUnbound(t *testing.T) {
+	unbound := func(since time.Duration, ran bool, bound int) func(*Snapshot) {
+		return func(s *Snapshot) {
+			s.Assigned.Pods = PodsReport{Known: true, EverRan: ran, Bound: bound, Unbound: 2, UnboundWhy: "gated by g", WaitingSince: noon.Add(-since)}
+		}
+	}
+	gatedByItself := func(j *batchv1.Job) {
+		pending(j)
+		j.Spec.Template.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}}
+	}
+	says := "PodsWaiting: Worker a: 2 Pods have no node: gated by g"
+	for name, row := range map[string]lookRow{
+		"since now":                 {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: func(s *Snapshot) { unbound(0, false, 0)(s); s.Assigned.Pods.WaitingSince = time.Time{} }, after: 30 * time.Second},
+		"not yet news":              {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unbound(20*time.Second, false, 0), after: 10 * time.Second},
+		"told":                      {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unbound(30*time.Second, false, 0), after: 4*time.Minute + 30*time.Second, reports: says},
+		"too long":                  {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unbound(6*time.Minute, false, 0), then: []string{"move from a"}, reports: says},
+		"others ran, not yet news":  {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unbound(20*time.Second, true, 0), after: 10 * time.Second},
+		"others ran, told":          {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unbound(time.Minute, true, 0), after: 4 * time.Minute, reports: says},
+		"others ran, too long":      {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unbound(6*time.Minute, true, 0), then: []string{"move from a"}, reports: says},
+		"one may run yet: it stays": {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unbound(time.Hour, true, 1), after: DefaultTiming().Recheck},
+		"the Job's own gate":        {hub: hubJob(placedOn("a"), gatedByItself), mirror: mirrorOf(hubJob(gatedByItself), gatedByItself), given: unbound(time.Hour, false, 0), after: 5 * time.Minute, reports: says},
 	} {
 		t.Run(name, row.check)
 	}
@@ -121,7 +150,7 @@ func unschedulable(since time.Duration) func(*Snapshot) {
 // notStarting has Pods wait on their node.
 func notStarting(since time.Duration) func(*Snapshot) {
 	return func(s *Snapshot) {
-		s.Assigned.Pods = PodsReport{Known: true, NotStarting: 2, WaitingSince: noon.Add(-since), StartError: "container main: ErrImagePull: not found"}
+		s.Assigned.Pods = PodsReport{Known: true, Bound: 2, NotStarting: 2, WaitingSince: noon.Add(-since), StartError: "container main: ErrImagePull: not found"}
 	}
 }
 

@@ -217,23 +217,9 @@ func (r *Reconciler) remember(ctx context.Context, t *turn, plan dispatch.Plan) 
 	for _, w := range t.AssignedWorkers() {
 		r.line.Observe(t.Job, w)
 		t.rememberWaiting(w)
+		t.rememberHalted(w)
 	}
 	return true
-}
-
-// rememberWaiting takes over since when a mirror waits for its first Pod.
-func (t *turn) rememberWaiting(w *dispatch.Worker) {
-	if !w.IsWaiting() && w.Pods.WaitingSince.IsZero() {
-		return
-	}
-	t.record.updateMirror(w.Name, func(m *mirrorMemory) {
-		switch {
-		case !w.IsWaiting():
-			m.waiting, m.waitingSince = "", time.Time{}
-		case m.waiting != w.Mirror.UID:
-			m.waiting, m.waitingSince = w.Mirror.UID, t.Now
-		}
-	})
 }
 
 // placementIs tells Kueue of the placement of a Job that it has reserved quota for.

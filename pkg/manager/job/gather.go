@@ -225,32 +225,6 @@ func addsNoNodes(v workerView, job *batchv1.Job) bool {
 	return room != nil && room.IsPaused(placement.ShapeOf(&job.Spec.Template))
 }
 
-// pods reads what is known of the mirror's Pods.
-func (g *gatherer) pods(s *dispatch.Snapshot, w *dispatch.Worker, m mirrorMemory, v workerView) dispatch.PodsReport {
-	if w.Mirror == nil {
-		return dispatch.PodsReport{}
-	}
-	p := dispatch.PodsReport{}
-	if m.waiting == w.Mirror.UID {
-		p.WaitingSince = m.waitingSince
-	}
-	if v.View().Capacity.Known {
-		report := v.Unschedulable(w.Mirror.UID)
-		p.Known, p.EverRan, p.Bound = true, report.EverRan, report.Bound
-		p.Unschedulable, p.Message = report.Unschedulable, report.Message
-		p.NotStarting, p.StartError = report.NotStarting, report.StartError
-		p.Preparing = report.Preparing
-	}
-	about := w.Mirror.UID
-	if w.Mirror.Status.Active > 0 {
-		about = p.Preparing
-	}
-	if about != "" && m.asked == about {
-		p.Asked, p.Answer = s.Now.Sub(m.askedAt) < g.timing.StuckTimeout, m.answer
-	}
-	return p
-}
-
 // carry reads what is known of the objects that are carried along with the Job. The hub alone says
 // which: the worker can write all that its mirror says.
 func (g *gatherer) carry(s *dispatch.Snapshot, w *dispatch.Worker, view clusters.View) dispatch.Carry {

@@ -129,6 +129,8 @@ type mirrorMemory struct {
 	// waiting is the mirror that waits for its first Pod to run, and since when.
 	waiting      types.UID
 	waitingSince time.Time
+	// halted is how a mirror is halted; zero: none is.
+	halted halted
 	// cleanups counts the attempts to remove a mirror that the Job has no use for; isCleaned: one
 	// is under way.
 	cleanups  dispatch.Attempts

@@ -62,6 +62,8 @@ type fakeWorker struct {
 	stockouts []v1alpha1.Stockout
 	// early is by how much its Jobs started earlier than they did, as it says.
 	early time.Duration
+	// listsPods: its ledger has the Job's Pods; otherwise, it has as many as the Job shows.
+	listsPods bool
 	// behind is how far its clock is behind the hub's.
 	behind time.Duration
 	// observed is what its autoscaler says; nil: nothing.
@@ -120,7 +122,13 @@ func (v *fakeWorker) Mirror(key types.NamespacedName) (*batchv1.Job, bool) {
 }
 
 func (v *fakeWorker) Unschedulable(uid types.UID) placement.Report {
-	return v.ledger.Unschedulable(uid)
+	report := v.ledger.Unschedulable(uid)
+	for _, job := range v.api.jobs {
+		if job.UID == uid && v.pods == nil && !v.listsPods && report.Unschedulable == 0 {
+			report.Bound = max(report.Bound, int(job.Status.Active+ptr.Deref(job.Status.Terminating, 0)))
+		}
+	}
+	return report
 }
 
 func (v *fakeWorker) PodTimes(types.UID) usage.Times { return usage.Times{} }

@@ -24,6 +24,8 @@ type group struct {
 	// position is where it is among the groups of its job.
 	position int
 	pods     []*pod // often one
+	// live counts the Pods that are live.
+	live int
 	// ran: at least one of its Pods ever ran, perhaps one that is gone.
 	ran bool
 }
@@ -148,6 +150,9 @@ func (j *job) remove(g *group) {
 func (g *group) add(p *pod) {
 	p.position = len(g.pods)
 	g.pods = append(g.pods, p)
+	if p.live {
+		g.live++
+	}
 }
 
 // remove is the reverse of add. Another Pod gets its position.
@@ -156,6 +161,9 @@ func (g *group) remove(p *pod) {
 	g.pods[p.position], g.pods[last].position = g.pods[last], p.position
 	g.pods[last] = nil
 	g.pods = g.pods[:last]
+	if p.live {
+		g.live--
+	}
 }
 
 // OwnerJob is the Job that controls a Pod.

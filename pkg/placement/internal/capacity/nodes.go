@@ -49,6 +49,14 @@ func (n *node) overfull() bool {
 	return Resources{}.exceeds(n.look().Free)
 }
 
+// isReady reports whether its kubelet reports, and is well. The controller of nodes says by taints
+// if not.
+func (n *node) isReady() bool {
+	return n.object != nil && !slices.ContainsFunc(n.object.Spec.Taints, func(t corev1.Taint) bool {
+		return t.Key == corev1.TaintNodeNotReady || t.Key == corev1.TaintNodeUnreachable
+	})
+}
+
 // freedSince says by what a Job that didn't fit before may fit now: there is more free, or what the
 // idle node would hold changed, and with it how many Pods a Job needs at once.
 func (n *node) freedSince(before *Node) (freed change.Kinds) {

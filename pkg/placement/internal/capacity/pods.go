@@ -17,6 +17,8 @@ type pod struct {
 	lasts bool
 	// leaving: it's being deleted, so that its Job will want another.
 	leaving bool
+	// live: it hasn't ended, and it isn't one that is deleted before it had a node.
+	live bool
 	// group of the Job that owns it, and where it is among the Pods of that; nil for others.
 	group    *group
 	position int
@@ -26,10 +28,12 @@ type pod struct {
 	own *reservation
 
 	unschedulable *unschedulable
+	// unbound is why a live Pod has no node, of which the scheduler hasn't said that it found none.
+	unbound string
 	// startError is why its node can't start it; empty: nothing is known of one.
 	startError string
-	// preparing: its node has begun with it.
-	preparing bool
+	// preparing: its node has begun with it. ran: a container of it has run.
+	preparing, ran bool
 }
 
 // unschedulable is what the scheduler says of a Pod that it found no node for.
@@ -50,8 +54,11 @@ func (l *Ledger) SetPod(object *corev1.Pod) {
 		} else {
 			p = l.replace(old, object)
 		}
+		switch {
+		case old.wasLast():
+			stuck = old.group.job
 		// Once one ran, that a node prepares another is nothing to look at.
-		if !wasStuck && p.isStuck() && !p.group.ran || !couldntStart && p.cantStart() {
+		case !wasStuck && p.isStuck() && !p.group.ran || !couldntStart && p.cantStart():
 			stuck = p.group.job
 		}
 	})
@@ -79,6 +86,10 @@ func (l *Ledger) replace(old *pod, object *corev1.Pod) *pod {
 	return p
 }
 
+// wasLast reports whether the Pod, which has been uncounted, was the last live one of its Job: the
+// Job controller is to count its end now.
+func (p *pod) wasLast() bool { return p != nil && p.live && p.group != nil && p.group.live == 0 }
+
 // isStuck reports whether somebody said that the Pod can't start, or can't yet.
 func (p *pod) isStuck() bool { return p.cantStart() || p != nil && p.preparing }
 
@@ -87,6 +98,7 @@ func (p *pod) cantStart() bool { return p != nil && (p.unschedulable != nil || p
 
 // DeletePod removes a Pod.
 func (l *Ledger) DeletePod(uid types.UID) {
+	var ended *job // has no live Pod since now
 	l.update(func() {
 		old, known := l.pods[uid]
 		if !known {
@@ -95,8 +107,14 @@ func (l *Ledger) DeletePod(uid types.UID) {
 		delete(l.pods, uid)
 		l.uncount(old)
 		l.rebalance(old, nil)
+		if old.wasLast() {
+			ended = old.group.job
+		}
 		l.forgetGroup(old.group)
 	})
+	if ended != nil {
+		l.onStuck(ended.key)
+	}
 }
 
 func (l *Ledger) read(object *corev1.Pod) *pod {
@@ -104,6 +122,7 @@ func (l *Ledger) read(object *corev1.Pod) *pod {
 		uid:     object.UID,
 		lasts:   object.Spec.RestartPolicy == corev1.RestartPolicyAlways,
 		leaving: object.DeletionTimestamp != nil,
+		live:    isLive(object),
 		group:   l.groupOf(object),
 	}
 	switch {
@@ -120,7 +139,7 @@ func (l *Ledger) read(object *corev1.Pod) *pod {
 // unchanged reports whether a Pod's new state makes no difference here. What a Pod that waits asks
 // for changes only when a scheduling gate is removed; what a bound Pod takes can change.
 func (p *pod) unchanged(object *corev1.Pod) bool {
-	if p.leaving != (object.DeletionTimestamp != nil) || !p.group.owns(object) {
+	if p.leaving != (object.DeletionTimestamp != nil) || p.live != isLive(object) || !p.group.owns(object) {
 		return false
 	}
 	switch {
@@ -136,6 +155,10 @@ func (p *pod) unchanged(object *corev1.Pod) bool {
 // Ended reports whether all containers of a Pod have ended for good.
 func Ended(object *corev1.Pod) bool {
 	return object.Status.Phase == corev1.PodSucceeded || object.Status.Phase == corev1.PodFailed
+}
+
+func isLive(object *corev1.Pod) bool {
+	return !Ended(object) && (object.Spec.NodeName != "" || object.DeletionTimestamp == nil)
 }
 
 // count puts a Pod on its node and among its Job's.

@@ -95,6 +95,7 @@ func keepScheduling(slim, pod *corev1.Pod) {
 	slim.Spec.OS = pod.Spec.OS
 	slim.Spec.Tolerations = pod.Spec.Tolerations
 	slim.Spec.SchedulingGates = pod.Spec.SchedulingGates
+	slim.Spec.SchedulerName = pod.Spec.SchedulerName
 	slim.Spec.Affinity = pod.Spec.Affinity
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,8 +15,14 @@ import (
 type Report struct {
 	// Unschedulable counts the Pods that the scheduler found no node for.
 	Unschedulable int
+	// Unbound counts the other Pods that have no node, and UnboundWhy says of one of them who keeps it
+	// from one: a scheduling gate, or a scheduler that says nothing.
+	Unbound    int
+	UnboundWhy string
 	// Bound counts the Pods that have a node and haven't ended.
 	Bound int
+	// Running counts those of Bound of which a container ran, and Unready those whose node isn't ready.
+	Running, Unready int
 	// Since is when the scheduler first failed for one of the unschedulable Pods, by the worker's
 	// clock; zero without any.
 	Since time.Time
@@ -45,10 +52,14 @@ func (l *Ledger) Unschedulable(job types.UID) Report {
 	var failures []*pod
 	for _, p := range g.pods {
 		if p.node != nil {
-			report.Bound++
+			report.addBound(p)
 		}
 		if p.unschedulable != nil {
 			failures = append(failures, p)
+		}
+		if p.unbound != "" {
+			report.Unbound++
+			report.UnboundWhy = max(report.UnboundWhy, p.unbound) // one, and the same each time
 		}
 		if p.preparing {
 			report.Preparing = max(report.Preparing, p.uid)
@@ -69,17 +80,32 @@ func (l *Ledger) Unschedulable(job types.UID) Report {
 	return report
 }
 
+func (r *Report) addBound(p *pod) {
+	r.Bound++
+	if p.ran {
+		r.Running++
+	}
+	if !p.node.isReady() {
+		r.Unready++
+	}
+}
+
 // report records what Unschedulable reports of a Pod. It changes no capacity.
 func (l *Ledger) report(p *pod, object *corev1.Pod) {
 	if p.group == nil {
 		return
 	}
-	p.group.ran = p.group.ran || everRan(object)
-	p.unschedulable, p.startError = nil, ""
+	p.ran = everRan(object)
+	p.group.ran = p.group.ran || p.ran
+	p.unschedulable, p.startError, p.unbound = nil, "", ""
 	p.preparing = isBeingPrepared(object) && !p.leaving
 	if s := failingContainer(object); s != nil && p.node != nil && !p.leaving {
 		p.startError = fmt.Sprintf("container %s: %s: %s", s.Name, s.State.Waiting.Reason, s.State.Waiting.Message)
 	}
+	if !p.live || p.node != nil {
+		return
+	}
+	p.unbound = whyUnbound(object)
 	if p.waiting == nil {
 		return
 	}
@@ -92,8 +118,26 @@ func (l *Ledger) report(p *pod, object *corev1.Pod) {
 		if since.IsZero() {
 			since = object.CreationTimestamp.Time
 		}
-		p.unschedulable = &unschedulable{since: since, message: condition.Message}
+		p.unschedulable, p.unbound = &unschedulable{since: since, message: condition.Message}, ""
 	}
+}
+
+// whyUnbound says who keeps a Pod from a node: its scheduler doesn't look at it while it's gated.
+func whyUnbound(object *corev1.Pod) string {
+	if gates := object.Spec.SchedulingGates; len(gates) > 0 {
+		names := make([]string, 0, len(gates))
+		for _, gate := range gates {
+			names = append(names, gate.Name)
+		}
+		return "gated by " + strings.Join(names, ", ")
+	}
+	says := "says nothing"
+	for _, condition := range object.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Message != "" {
+			says = "says: " + condition.Message
+		}
+	}
+	return "scheduler " + cmp.Or(object.Spec.SchedulerName, corev1.DefaultSchedulerName) + " " + says
 }
 
 // isBeingPrepared reports whether a node has got the Pod, and nothing of it can be started yet.

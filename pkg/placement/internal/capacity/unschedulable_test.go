@@ -56,6 +56,12 @@ func prepared(pod *corev1.Pod, done corev1.ConditionStatus) *corev1.Pod {
 	return next
 }
 
+func forScheduler(pod *corev1.Pod, name string) *corev1.Pod {
+	next := pod.DeepCopy()
+	next.Spec.SchedulerName = name
+	return next
+}
+
 func TestUnschedulable(t *testing.T) {
 	j := NewJob("j").Pods(3)
 	const no = corev1.PodReasonUnschedulable
@@ -65,35 +71,44 @@ func TestUnschedulable(t *testing.T) {
 		want Report
 	}{
 		{"no Pods", nil, Report{}},
-		{"not looked at yet", []*corev1.Pod{j.Pod("p")}, Report{}},
+		{"not looked at yet", []*corev1.Pod{j.Pod("p")}, Report{Unbound: 1, UnboundWhy: "scheduler default-scheduler says nothing"}},
+		{"another scheduler's", []*corev1.Pod{forScheduler(j.Pod("p"), "volcano"), j.Pod("q")}, Report{Unbound: 2, UnboundWhy: "scheduler volcano says nothing"}},
+		{"its scheduler fails", []*corev1.Pod{failed(j.Pod("p"), 5, "SchedulerError", "no such plugin")},
+			Report{Unbound: 1, UnboundWhy: "scheduler default-scheduler says: no such plugin"}},
+		{"not looked at, and leaving", []*corev1.Pod{leaving(j.Pod("p"))}, Report{}},
+		{"looked at at last", []*corev1.Pod{j.Pod("p"), failed(j.Pod("p"), 5, no, "0/3 nodes")}, Report{Unschedulable: 1, Since: noon.Add(5 * time.Minute), Message: "0/3 nodes"}},
+		{"gated no more", []*corev1.Pod{gated(j.Pod("p")), Bind(j.Pod("p"), "a")}, Report{Bound: 1}},
+		{"failed while it was gated", []*corev1.Pod{gated(j.Pod("p")), In(gated(j.Pod("p")), corev1.PodFailed)}, Report{}},
+		{"on a node that isn't ready", []*corev1.Pod{In(Bind(j.Pod("p"), "away"), corev1.PodRunning), Bind(j.Pod("q"), "away")}, Report{Bound: 2, Running: 1, Unready: 2, EverRan: true}},
+		{"on a node that is gone", []*corev1.Pod{leaving(Bind(j.Pod("p"), "gone"))}, Report{Bound: 1, Unready: 1}},
 		{"unschedulable", []*corev1.Pod{failed(j.Pod("p"), 5, no, "0/3 nodes")},
 			Report{Unschedulable: 1, Since: noon.Add(5 * time.Minute), Message: "0/3 nodes"}},
 		{"since creation, if no one says", []*corev1.Pod{failed(j.Pod("p"), 0, no, "0/3 nodes")},
 			Report{Unschedulable: 1, Since: noon, Message: "0/3 nodes"}},
 		{"the first counts", []*corev1.Pod{failed(j.Pod("p"), 5, no, "later"), failed(j.Pod("q"), 4, no, "first")},
 			Report{Unschedulable: 2, Since: noon.Add(4 * time.Minute), Message: "first"}},
-		{"held by a gate", []*corev1.Pod{failed(gated(j.Pod("p")), 5, corev1.PodReasonSchedulingGated, "gated")}, Report{}},
+		{"held by a gate", []*corev1.Pod{failed(gated(j.Pod("p")), 5, corev1.PodReasonSchedulingGated, "gated")}, Report{Unbound: 1, UnboundWhy: "gated by g"}},
 		{"leaving", []*corev1.Pod{leaving(failed(j.Pod("p"), 5, no, "0/3 nodes"))}, Report{}},
 		{"bound since", []*corev1.Pod{failed(j.Pod("p"), 5, no, "0/3 nodes"), Bind(j.Pod("p"), "a")}, Report{Bound: 1}},
 		{"bound, but never started", []*corev1.Pod{Bind(j.Pod("p"), "a"), failed(j.Pod("q"), 5, no, "0/3 nodes")},
 			Report{Unschedulable: 1, Bound: 1, Since: noon.Add(5 * time.Minute), Message: "0/3 nodes"}},
 		{"no image", []*corev1.Pod{notStarting(j.Pod("p"), "ImagePullBackOff", "not found"), notStarting(j.Pod("q"), "ErrImagePull", "not found")},
 			Report{Bound: 2, NotStarting: 2, StartError: "container main: ImagePullBackOff: not found"}},
-		{"an image at last", []*corev1.Pod{notStarting(j.Pod("p"), "ImagePullBackOff", "not found"), started(j.Pod("p"))}, Report{Bound: 1, EverRan: true}},
+		{"an image at last", []*corev1.Pod{notStarting(j.Pod("p"), "ImagePullBackOff", "not found"), started(j.Pod("p"))}, Report{Bound: 1, Running: 1, EverRan: true}},
 		{"on its way", []*corev1.Pod{notStarting(j.Pod("p"), "ContainerCreating", "")}, Report{Bound: 1}},
 		{"its node prepares it", []*corev1.Pod{prepared(j.Pod("p"), corev1.ConditionFalse)}, Report{Bound: 1, Preparing: "prepared"}},
 		{"its node has prepared it", []*corev1.Pod{prepared(j.Pod("p"), corev1.ConditionTrue)}, Report{Bound: 1}},
 		{"it prepares what is leaving", []*corev1.Pod{leaving(prepared(j.Pod("p"), corev1.ConditionFalse))}, Report{Bound: 1}},
 		{"no image, and leaving", []*corev1.Pod{leaving(notStarting(j.Pod("p"), "ImagePullBackOff", "not found"))}, Report{Bound: 1}},
-		{"running", []*corev1.Pod{In(Bind(j.Pod("p"), "a"), corev1.PodRunning)}, Report{Bound: 1, EverRan: true}},
-		{"started", []*corev1.Pod{started(j.Pod("p"))}, Report{Bound: 1, EverRan: true}},
+		{"running", []*corev1.Pod{In(Bind(j.Pod("p"), "a"), corev1.PodRunning)}, Report{Bound: 1, Running: 1, EverRan: true}},
+		{"started", []*corev1.Pod{started(j.Pod("p"))}, Report{Bound: 1, Running: 1, EverRan: true}},
 		{"succeeded", []*corev1.Pod{In(Bind(j.Pod("p"), "a"), corev1.PodSucceeded)}, Report{EverRan: true}},
 		{"failed before it started", []*corev1.Pod{In(Bind(j.Pod("p"), "a"), corev1.PodFailed)}, Report{}},
 		{"another Job's", []*corev1.Pod{failed(NewJob("other").Pod("p"), 5, no, "0/3 nodes")}, Report{}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			s := newStory(t, NewNode("a"))
+			s := newStory(t, NewNode("a"), NewNode("away").Taint(corev1.TaintNodeUnreachable, corev1.TaintEffectNoExecute))
 			for _, pod := range test.pods {
 				s.SetPod(pod)
 			}
@@ -197,5 +212,32 @@ func TestOnStuckAfterOneRan(t *testing.T) {
 	l.SetPod(notStarting(j.Pod("r"), "ErrImagePull", "not found"))
 	if calls != 2 {
 		t.Errorf("%d calls, want one for each Pod that can't start", calls)
+	}
+}
+
+// A Job's callback is called when the last of its Pods has ended: then its Job controller is to
+// count that.
+func TestOnStuckWhenTheLastPodHasEnded(t *testing.T) {
+	j, calls := NewJob("j").Pods(3), 0
+	l := New(func(change.Change) {})
+	l.OnStuck(func(types.NamespacedName) { calls++ })
+	for i, step := range []struct {
+		does func()
+		want int
+	}{
+		{func() { l.SetPod(started(j.Pod("p"))) }, 0},
+		{func() { l.SetPod(started(j.Pod("q"))) }, 0},
+		{func() { l.SetPod(gated(j.Pod("r"))) }, 0},
+		{func() { l.DeletePod("p") }, 0}, // as the watch says that it has ended
+		{func() { l.SetPod(In(started(j.Pod("q")), corev1.PodSucceeded)) }, 0},
+		{func() { l.SetPod(leaving(gated(j.Pod("r")))) }, 1},
+		{func() { l.DeletePod("r") }, 1},
+		{func() { l.DeletePod("q") }, 1},
+		{func() { l.SetPod(started(j.Pod("s"))) }, 1},
+		{func() { l.DeletePod("s") }, 2},
+	} {
+		if step.does(); calls != step.want {
+			t.Errorf("step %d: %d calls, want %d", i, calls, step.want)
+		}
 	}
 }
