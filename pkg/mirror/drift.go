@@ -22,7 +22,7 @@ type None struct{ Notes []Note }
 // caller reflects the mirror before it deletes it.
 type Recreate struct{ Field, Reason string }
 
-// Refuse means that this worker can't run the Job.
+// Refuse means that this worker can't run the Job. What can be changed in the mirror has been.
 type Refuse struct{ Field, Message string }
 
 // Note names a field in which the mirror differs from what the hub wants.
@@ -43,11 +43,15 @@ func Drift(hub, mirror *batchv1.Job, target Target) Action {
 		return None{}
 	}
 	d := newDrift(hub, mirror, target)
-	if act := d.managedBy(); act != nil {
+	act := d.managedBy()
+	if _, is := act.(Recreate); is {
 		return act
 	}
 	d.metadata()
 	d.scalars()
+	if act != nil {
+		return d.patchOr(act)
+	}
 	if act := d.template(); act != nil {
 		return act
 	}
@@ -67,6 +71,15 @@ func Drift(hub, mirror *batchv1.Job, target Target) Action {
 		return patch
 	}
 	return None{Notes: notes}
+}
+
+// patchOr changes what can change at any time in a mirror that another Job controller has: that may
+// run it, and has to stop when the user says so.
+func (d *drift) patchOr(act Action) Action {
+	if d.stamp(); !equality.Semantic.DeepEqual(d.want, d.mirror) {
+		return newPatch(d.mirror, d.want, nil)
+	}
+	return act
 }
 
 // drift is one run of Drift. want starts as a copy of the mirror, and becomes what the mirror
@@ -103,9 +116,9 @@ func copyOnWrite(mirror *batchv1.Job) *batchv1.Job {
 
 // managedBy compares the field that names the mirror's Job controller, which can't change in place.
 func (d *drift) managedBy() Action {
-	is, was, want := deref(d.mirror.Spec.ManagedBy), d.last.ManagedBy, d.wanted.ManagedBy
+	is, was := deref(d.mirror.Spec.ManagedBy), d.last.ManagedBy
 	switch {
-	case is == want || (is == batchv1.JobControllerName && want == ""):
+	case IsFor(d.target.JobController, d.mirror):
 		return nil
 	case is != was:
 		return Refuse{"spec.managedBy", fmt.Sprintf("the worker's admission gave the Job to %q", is)}
@@ -114,6 +127,12 @@ func (d *drift) managedBy() Action {
 	default:
 		return nil // it continues with the controller that it has
 	}
+}
+
+// IsFor reports whether a mirror is left to a worker's Job controller.
+func IsFor(controller v1alpha1.JobController, mirror *batchv1.Job) bool {
+	is, want := deref(mirror.Spec.ManagedBy), deref(nameOf(controller))
+	return is == want || is == batchv1.JobControllerName && want == ""
 }
 
 // stamp updates the record to what the patch writes.

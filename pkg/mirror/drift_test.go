@@ -106,6 +106,9 @@ var driftRows = map[string]struct {
 	"resources, unknown version":          {base: job().Suspend(true), hub: cpu("2"), target: Target{Origin: "hub-a"}, want: "Recreate spec.template.spec.containers[*].resources"},
 
 	"given to another controller":  {mirror: managedBy("example.com/other"), want: "Refuse spec.managedBy"},
+	"and suspended on the hub":     {mirror: managedBy("example.com/other"), hub: suspend, want: "spec.suspend"},
+	"and has its seed":             {mirror: both(managedBy("example.com/other"), halted), want: "spec.suspend"},
+	"and another template":         {mirror: managedBy("example.com/other"), hub: zone("a"), want: "Refuse spec.managedBy"},
 	"managed by the built-in":      {mirror: managedBy(batchv1.JobControllerName)},
 	"now embedded, not started":    {target: Target{Origin: "hub-a", JobController: v1alpha1.JobControllerEmbedded}, want: "Recreate spec.managedBy"},
 	"now embedded, started before": {target: Target{Origin: "hub-a", JobController: v1alpha1.JobControllerEmbedded}, mirror: running},

@@ -82,14 +82,19 @@ func projectSpec(hub *batchv1.Job, target Target) batchv1.JobSpec {
 	spec := *hub.Spec.DeepCopy()
 	spec.Template = projectTemplate(hub)
 	spec.TTLSecondsAfterFinished = nil
-	spec.ManagedBy = nil
-	if target.JobController == v1alpha1.JobControllerEmbedded {
-		spec.ManagedBy = ptr.To(v1alpha1.ManagedByWorker)
-	}
+	spec.ManagedBy = nameOf(target.JobController)
 	if !manualSelector(hub) {
 		spec.Selector, spec.ManualSelector = nil, nil
 	}
 	return spec
+}
+
+// nameOf is what a mirror names its Job controller by; nil: that is the built-in.
+func nameOf(controller v1alpha1.JobController) *string {
+	if controller != v1alpha1.JobControllerEmbedded {
+		return nil
+	}
+	return ptr.To(v1alpha1.ManagedByWorker)
 }
 
 // wantedDeadline is the part of the hub's deadline that is left for this mirror. A Job that has

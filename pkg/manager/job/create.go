@@ -54,6 +54,9 @@ func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a disp
 	if marks := missingMarks(a.Mirror, created); len(marks) > 0 {
 		return result{}, r.takeBack(ctx, t, w, created, removes(marks))
 	}
+	if !mirror.IsFor(w.View().Spec.JobController, created) {
+		return result{}, r.takeBack(ctx, t, w, created, givesAway)
+	}
 	if endsOtherwise(a.Mirror, created) {
 		if err := r.deleteIncomplete(ctx, t, w, created); err != nil {
 			return result{}, err

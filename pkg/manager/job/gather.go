@@ -173,10 +173,13 @@ func (g *gatherer) worker(v workerView, s *dispatch.Snapshot, k known) dispatch.
 }
 
 // mirrorIn is a worker's Job of this name and origin, as it was when it was first seen; nil: there
-// is none.
+// is none, or it's being taken back.
 func (k *known) mirrorIn(v workerView, s *dispatch.Snapshot) *batchv1.Job {
 	if k.seen[v.Name()] == nil {
-		k.seen[v.Name()] = mirror.InHubTime(heldBy(v, s.Key, k.mirrors[v.Name()].write, s.Now), v.View().ClockAhead)
+		m := k.mirrors[v.Name()]
+		if found := heldBy(v, s.Key, m.write, s.Now); found != nil && (m.takenBack == "" || found.UID != m.created) {
+			k.seen[v.Name()] = mirror.InHubTime(found, v.View().ClockAhead)
+		}
 	}
 	return k.seen[v.Name()]
 }

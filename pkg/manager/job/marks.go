@@ -125,6 +125,10 @@ func removes(marks []string) string {
 		"look for a policy there, and have it leave " + v1alpha1.KeyPrefix + "* alone"
 }
 
+// givesAway is why a mirror is taken back that another Job controller has than the hub asked for:
+// that can't change any more.
+const givesAway = "changes spec.managedBy of Jobs, so that another Job controller has them, or none: look for a policy there"
+
 // takeBack removes a mirror that can't be followed. The worker is passed over when the mirror and
 // its Pods are gone, or the Job would run twice.
 func (r *Reconciler) takeBack(ctx context.Context, t *turn, w worker, taken *batchv1.Job, why string) error {
@@ -156,13 +160,14 @@ func (r *Reconciler) leave(ctx context.Context, t *turn, w worker, taken types.U
 
 // stopTaken suspends a mirror that is taken back, and deletes it when it has stopped or ended: its
 // Job controller has confirmed then that it makes no more Pods, and what they did is remembered for
-// the hub. One that can't be suspended is deleted at once.
+// the hub. One that can't be suspended is deleted at once, and so is one that nobody has started
+// whom the hub knows: perhaps nobody ever confirms anything.
 func (r *Reconciler) stopTaken(ctx context.Context, t *turn, w worker, taken *batchv1.Job) error {
 	if !mirror.Finished(taken) && !mirror.Suspended(taken) {
 		if _, err := sendPatch(ctx, w, taken, mirror.SuspendPatch(taken)); !isRefusal(err) {
 			return err
 		}
-	} else if !mirror.Finished(taken) && !mirror.Stopped(taken) {
+	} else if !mirror.Finished(taken) && !mirror.Stopped(taken) && (taken.Status.StartTime != nil || mirror.IsFor(w.View().Spec.JobController, taken)) {
 		return nil
 	}
 	if err := r.deleteUnseen(ctx, t, w, taken, metav1.DeletePropagationForeground); err != nil {

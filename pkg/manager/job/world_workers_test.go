@@ -251,7 +251,7 @@ func (v *fakeWorker) work() {
 func (v *fakeWorker) sync(job *batchv1.Job) {
 	s := &job.Status
 	switch {
-	case mirror.Finished(job):
+	case mirror.Finished(job), !slices.Contains([]string{"", batchv1.JobControllerName, v1alpha1.ManagedByWorker}, ptr.Deref(job.Spec.ManagedBy, "")):
 		return
 	case shards.Indexed(job):
 		v.syncIndexes(job)
