@@ -10,6 +10,15 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
+// NameOnHub is the name of a mirror's hub Job, by the labels that SelectPods has given its Pods:
+// that of a copy may be another. Empty: they don't say.
+func NameOnHub(mirror *batchv1.Job) string {
+	if mirror == nil || !deref(mirror.Spec.ManualSelector) {
+		return ""
+	}
+	return mirror.Spec.Template.Labels[batchv1.JobNameLabel]
+}
+
 // SelectPods lets the hub Job's selector find the Pods of a mirror that's about to be created: they
 // get the labels that the hub's API server generated. The mirror's own selector asks for its id,
 // which no other mirror has. Otherwise a mirror that replaces another one of the same hub Job would

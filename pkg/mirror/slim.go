@@ -87,9 +87,13 @@ func Lighten(hub *batchv1.Job) {
 }
 
 // LightenMirror is Lighten for a mirror, which keeps the labels and annotations that its record
-// names. A light mirror can be passed to all functions.
+// names, and the name of its hub Job if it has another one. A light mirror can be passed to all
+// functions.
 func LightenMirror(job *batchv1.Job) {
 	last, _ := readRecord(job)
+	if name := NameOnHub(job); name != job.Name && name != "" {
+		defer func() { job.Spec.Template.Labels = map[string]string{batchv1.JobNameLabel: name} }()
+	}
 	job.Labels = heldMarks(job.Labels, last.Labels)
 	job.Annotations = heldMarks(job.Annotations, last.Annotations)
 	removeTemplate(job)

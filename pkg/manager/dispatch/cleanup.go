@@ -19,6 +19,7 @@ func (p *Plan) cleanUp(s *Snapshot) {
 		p.letGo(s, w, w.Mirror)
 		if w.Orphan != nil {
 			p.addCleanup(s, w, s.orphaned(w))
+			p.Reports = append(p.Reports, w.copied()...)
 		}
 		switch {
 		case w.Mirror == nil || s.needs(w):
@@ -26,9 +27,9 @@ func (p *Plan) cleanUp(s *Snapshot) {
 			p.addCleanup(s, w, DisownMirror{At{w.Name, w.Mirror}})
 		default:
 			p.addCleanup(s, w, stale(w, mirror.Moved(s.Job)))
-			if s.Assigned != nil && !mirror.Moved(s.Job) && w.Mirror.DeletionTimestamp == nil {
+			if isOnce := s.Assigned != nil && !mirror.Moved(s.Job); w.Mirror.DeletionTimestamp == nil && s.isPlaced() && (isOnce || s.isCopy(w)) {
 				p.Reports = append(p.Reports, warn(v1alpha1.EventMirrorStopped, "Worker "+w.Name+" has a mirror of the Job, which isn't placed there, "+
-					"such as one that somebody restored from a backup: it's suspended, and removed there"))
+					"such as one that somebody restored from a backup: "+stops(w.Mirror)))
 			}
 		}
 	}

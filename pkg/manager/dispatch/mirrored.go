@@ -135,22 +135,7 @@ func (s *Snapshot) steps() []func(*Snapshot, *Worker) Plan {
 	if s.Part != nil {
 		return []func(*Snapshot, *Worker) Plan{unfence, endPart, reopenPart, recallPart, seed, carryObjects, align, unstick, unended, halted, relocate}
 	}
-	return []func(*Snapshot, *Worker) Plan{replaced, unfence, seed, reflect, reopen, carryObjects, align, unstick, unended, halted, relocate, goBack}
-}
-
-// replaced reports a mirror that nobody knows, in the place of one of which Pods ran.
-func replaced(s *Snapshot, w *Worker) Plan {
-	isOther := func(o usage.Observation) bool { return o.Worker == w.Name && !o.Current }
-	if w.Own || !slices.ContainsFunc(s.Used.Observations, isOther) {
-		return Plan{} // nearly always: the account isn't read for that
-	}
-	for _, m := range usage.Read(s.Job) {
-		if m.Worker == w.Name && m.UID != w.Mirror.UID && !m.Left && (m.Pods+m.Count > 0 || m.Seconds > 0) {
-			return Plan{Reports: []Report{warn(v1alpha1.EventMirrorRecreated, "Worker "+w.Name+
-				" has another Job in the place of the one that the hub knew, such as one that somebody restored from a backup: what its Pods did may be done again")}}
-		}
-	}
-	return Plan{}
+	return []func(*Snapshot, *Worker) Plan{replacedWhole, unfence, seed, reflect, reopen, carryObjects, align, unstick, unended, halted, relocate, goBack}
 }
 
 // unfence confirms to the worker's Job controller that a Job that it has fenced may continue: it is

@@ -253,6 +253,8 @@ type DisownMirror struct{ At }
 type Report struct {
 	// Reason is the event's reason.
 	Reason string
+	// On is the hub Job that the report is about; nil: the plan's.
+	On *batchv1.Job
 	// About tells reports apart that hold at the same time for the same reason.
 	About string
 	// Message is for people.

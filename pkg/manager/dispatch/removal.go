@@ -59,7 +59,8 @@ func (p *Plan) confirmGone(s *Snapshot) {
 // planFinished leaves everything as it is: the mirror stays, with its Pods and their logs, until
 // the hub Job is gone. Only from a worker that is being removed the mirror is deleted now. The Job
 // has lost its finalizer with its last status, unless somebody else wrote that. A mirror that runs
-// although its Job has finished, such as one that was restored from a backup, is stopped.
+// although its Job has finished, such as one that was restored from a backup, is stopped, and a copy
+// that has ended is removed.
 func planFinished(s *Snapshot) Plan {
 	var plan Plan
 	for _, w := range s.AssignedWorkers() {
@@ -71,10 +72,15 @@ func planFinished(s *Snapshot) Plan {
 			plan.Actions = append(plan.Actions, DisownMirror{At{w.Name, w.Mirror}})
 		case w.Removal != "" && w.isLive():
 			plan.Actions = append(plan.Actions, deletion(w, w.Mirror))
-		case !mirror.Finished(w.Mirror) && w.isLive():
+		case !w.isLive():
+		case !mirror.Finished(w.Mirror):
 			plan.addCleanup(s, w, suspending(w))
 			plan.Reports = append(plan.Reports, warn(v1alpha1.EventMirrorStopped, "The Job has finished, but worker "+w.Name+
-				" has one of it that hasn't, such as one that somebody restored from a backup: it's suspended, and removed there"))
+				" has one of it that hasn't, such as one that somebody restored from a backup: "+stops(w.Mirror)))
+		case s.isCopy(w):
+			plan.addCleanup(s, w, suspending(w))
+			plan.Reports = append(plan.Reports, warn(v1alpha1.EventMirrorStopped, "The Job has finished, but worker "+w.Name+
+				" has had another one of it since, such as one that somebody restored from a backup: "+stops(w.Mirror)))
 		}
 	}
 	if s.hasFinalizer() {

@@ -58,6 +58,10 @@ func planUndecipherable(s *Snapshot) Plan {
 // its worker, and lets the shards follow what remains and the room that there is.
 func planInShards(s *Snapshot) Plan {
 	plan := s.reflectShards()
+	for i := range s.Divided.Shards { // before the account has the new ones
+		part := s.Divided.Shards[i].Part
+		plan.Reports = append(plan.Reports, s.replaced(part.Assigned, part.Part).Reports...)
+	}
 	if len(plan.Actions) > 0 {
 		plan.Again = true
 		return plan

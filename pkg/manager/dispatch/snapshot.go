@@ -131,6 +131,8 @@ type Worker struct {
 	Mirror *batchv1.Job
 	// Orphan is the mirror of another hub Job of this name, which is gone or never was; nil: none.
 	Orphan *batchv1.Job
+	// CopyOf is the hub Job of another name that the orphan stands for; nil: there is none.
+	CopyOf *batchv1.Job
 	// Cleanups counts the attempts to remove a mirror that the Job has no use for.
 	Cleanups Attempts
 	// ReleaseSince is since when the worker is to remove a mirror; zero: it is not. Times in which it

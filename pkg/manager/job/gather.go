@@ -80,6 +80,7 @@ func (g *gatherer) gather(ctx context.Context, hub *allowance, k *known, now tim
 		s.Divided = g.divided(s, *k)
 	}
 	s.Others = g.others(ctx, s, from, *k)
+	g.findCopied(ctx, s)
 	s.Used.Observations = g.used(s)
 	if w := s.Reflected(); w != nil && w.Mirror != nil && s.Job != nil {
 		rejected := k.mirrors[w.Name].rejected
@@ -317,6 +318,24 @@ func (g *gatherer) others(ctx context.Context, s *dispatch.Snapshot, from string
 		}
 	}
 	return others
+}
+
+// findCopied finds the hub Jobs of other names that orphans stand for.
+func (g *gatherer) findCopied(ctx context.Context, s *dispatch.Snapshot) {
+	workers := s.AssignedWorkers()
+	for i := range s.Others {
+		workers = append(workers, &s.Others[i])
+	}
+	for _, w := range workers {
+		name := mirror.NameOnHub(w.Orphan)
+		if name == "" || name == s.Key.Name {
+			continue
+		}
+		copied := g.cachedJob(ctx, types.NamespacedName{Namespace: s.Key.Namespace, Name: name})
+		if copied != nil && copied.UID == mirror.HubUID(w.Orphan) {
+			w.CopyOf = copied
+		}
+	}
 }
 
 // excludes says why a worker takes no Jobs of a namespace; empty: it does.

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -50,10 +51,11 @@ type reporter struct {
 }
 
 func (r *reporter) report(log logr.Logger, rec *record, job *batchv1.Job, reports ...dispatch.Report) {
-	if job == nil {
-		return
-	}
+	planned := job
 	for _, report := range reports {
+		if job = cmp.Or(report.On, planned); job == nil {
+			continue
+		}
 		report.Message = text.Clean(report.Message, text.MaxMessage)
 		isNew, show, plain := false, false, false
 		now := r.clock.Now()

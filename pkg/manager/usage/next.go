@@ -107,7 +107,7 @@ func (a Account) Next(job HubJob, seen []Observation, before map[ID]Before, now 
 	next, at := slices.Clone(a), a.lastMoment(job, momentOf(now))
 	for i := range seen {
 		o := &seen[i]
-		if next.index(o.ID()) < 0 && o.isNew(job.Ends) {
+		if next.index(o.ID()) < 0 && o.isNew(job.Ends) && (job.Unfinished || !next.hasHeldIn(o.Worker)) {
 			next = append(next, Mirror{Worker: o.Worker, UID: o.UID, At: momentOf(job.CreationTimestamp.Time), Left: o.Former})
 		}
 		if i := next.index(o.ID()); i >= 0 {
@@ -121,6 +121,12 @@ func (a Account) Next(job HubJob, seen []Observation, before map[ID]Before, now 
 		}
 	}
 	return next
+}
+
+// hasHeldIn reports whether the account has a mirror in a worker that the Job hasn't left. If the
+// Job has finished, it gets no other there.
+func (a Account) hasHeldIn(worker string) bool {
+	return slices.ContainsFunc(a, func(m Mirror) bool { return m.Worker == worker && !m.Left })
 }
 
 // lastMoment is the last one that counts: a Job that has ended is as old as it was a little later.

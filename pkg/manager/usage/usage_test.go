@@ -146,6 +146,19 @@ func TestAFinishedJobStays(t *testing.T) {
 	s.expect("west", "cpu", 25, 0)
 }
 
+// A mirror that comes to a worker after its Job has finished, as from a backup, isn't the Job's.
+func TestAFinishedJobGetsNoOtherMirror(t *testing.T) {
+	s := newStory(t, 1)
+	s.pass(time.Minute)
+	s.see(current("west", "m", ended(50, 50)))
+	s.job.Unfinished, s.job.Requests = false, nil
+	s.see(current("west", "n", ended(30, 30)))
+	s.expect("west", "pods", 50, 0)
+	if len(s.account) != 1 {
+		s.t.Errorf("%d mirrors: %s", len(s.account), s.account)
+	}
+}
+
 func (s *story) expectUnknown(want float64) {
 	s.t.Helper()
 	var got float64
