@@ -294,6 +294,8 @@ generate: ## Write the files that are derived from the code
 	$(call rbac,manager,./pkg/manager;./pkg/manager/clusters,config/rbac)
 	$(call rbac,carry,./pkg/manager/carry,config/carry)
 	$(call rbac,subresources,./pkg/manager/subresources,config/subresources)
+	$(call rbac,pods,./pkg/manager/pods;./pkg/manager/subresources/kubelet,config/pods)
+	$(call rbac,pods-certificate,./pkg/manager/subresources/kubelet/nodecert,config/pods/certificate)
 	$(call rbac,admission,./pkg/manager/admission,config/webhook)
 	$(call rbac,kueue,./pkg/manager/kueue,config/kueue)
 	$(call rbac,worker,./pkg/worker,config/worker)
@@ -303,7 +305,8 @@ generate: ## Write the files that are derived from the code
 	cp $(filter-out %/kustomization.yaml,$(wildcard config/admission/*/*.yaml)) charts/jobferry/files/admission/
 	cp config/rbac/role.yaml charts/jobferry/files/rbac/manager.yaml
 	cp config/rbac/users.yaml charts/jobferry/files/rbac/users.yaml
-	for part in carry subresources kueue metrics-auth; do cp config/$$part/role.yaml charts/jobferry/files/rbac/$$part.yaml; done
+	for part in carry subresources pods kueue metrics-auth; do cp config/$$part/role.yaml charts/jobferry/files/rbac/$$part.yaml; done
+	cp config/pods/certificate/role.yaml charts/jobferry/files/rbac/pods-certificate.yaml
 	cp config/webhook/role.yaml charts/jobferry/files/rbac/admission.yaml
 	cp config/metrics-auth/role.yaml charts/jobferry-worker/files/rbac/metrics-auth.yaml
 	cp config/worker/role.yaml charts/jobferry-worker/files/rbac/worker.yaml

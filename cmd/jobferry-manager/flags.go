@@ -89,3 +89,12 @@ func addAdmission(set *pflag.FlagSet, o *admission.Options) {
 	set.DurationVar(&o.CertLifetime, "admission-webhook-cert-lifetime", o.CertLifetime,
 		"lifetime of certificates that the manager issues; it replaces them in the last third")
 }
+
+func addPods(set *pflag.FlagSet, o *manager.PodsOptions) {
+	set.BoolVar(&o.Enabled, "pods", o.Enabled,
+		"show the Pods of Jobs on the hub, in namespaces with the label jobferry.dev/pods=enabled, and serve their logs and commands as kubelets do")
+	set.StringVar(&o.Address, "pods-address", o.Address, "with --pods: IP address at which the hub's API server reaches this replica")
+	set.Int32Var(&o.Port, "pods-port", o.Port, "with --pods: port of that address")
+	set.BoolVar(&o.RequestCertificate, "pods-request-certificate", o.RequestCertificate,
+		"with --pods: ask the hub's signer kubernetes.io/kubelet-serving for the certificate of that port, which somebody must approve; until then, and without this, it's self-signed")
+}

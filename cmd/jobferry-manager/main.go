@@ -32,6 +32,7 @@ func run(ctx context.Context, args []string) error {
 		addTracing(set, &options)
 		aggregated.add(set)
 		addAdmission(set, &admits)
+		addPods(set, &options.Pods)
 	})
 	if err != nil {
 		return err

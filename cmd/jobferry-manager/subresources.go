@@ -7,12 +7,14 @@ import (
 	"fmt"
 
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/kubernetes"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 
 	"github.com/jobferry/jobferry/pkg/manager"
 	"github.com/jobferry/jobferry/pkg/manager/servingcert"
 	"github.com/jobferry/jobferry/pkg/manager/subresources"
+	"github.com/jobferry/jobferry/pkg/manager/subresources/kubelet/nodecert"
 	"github.com/jobferry/jobferry/pkg/util/process"
 )
 
@@ -61,16 +63,41 @@ func (f *subresourcesFlags) leaseLabels(ctx context.Context, flags *process.Flag
 }
 
 func (f *subresourcesFlags) setup(ctx context.Context, mgr ctrl.Manager, hub manager.Options) error {
-	if f.Address == off {
+	if f.Address == off && !hub.Pods.Enabled {
 		return nil
 	}
 	f.Namespace, f.Origin = hub.Namespace, hub.Origin
 	f.DialTimeout, f.RequestTimeout = hub.Connection.DialTimeout, hub.Connection.RequestTimeout
 	var err error
-	if f.Certificate, err = f.certificate(mgr); err != nil {
+	if f.Address == off {
+		f.Address = ""
+	} else if f.Certificate, err = f.certificate(mgr); err != nil {
 		return err
 	}
+	if hub.Pods.Enabled {
+		f.Node.Address = hub.Pods.HostPort()
+		if f.Node.Certificate, err = nodeCertificate(mgr, hub.Pods); err != nil {
+			return err
+		}
+	}
 	return subresources.Setup(ctx, mgr, f.Options)
+}
+
+// nodeCertificate is for the address of this replica. The hub's signer issues it if it's asked to.
+func nodeCertificate(mgr ctrl.Manager, pods manager.PodsOptions) (func(*tls.ClientHelloInfo) (*tls.Certificate, error), error) {
+	var signer kubernetes.Interface
+	if pods.RequestCertificate {
+		hub, err := kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+		if err != nil {
+			return nil, fmt.Errorf("pods: %w", err)
+		}
+		signer = hub
+	}
+	certificate, err := nodecert.New(pods.Address, signer)
+	if err != nil {
+		return nil, fmt.Errorf("pods: %w", err)
+	}
+	return certificate.GetCertificate, mgr.Add(certificate)
 }
 
 // certificate is read from files, or issued by the manager.

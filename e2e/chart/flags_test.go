@@ -39,6 +39,11 @@ var notInConfig = map[string]string{
 	"subresources-cert-file":    "subresources.certSecret",
 	"subresources-key-file":     "subresources.certSecret",
 
+	"pods":                     "pods.enabled",
+	"pods-address":             "the Pod's own",
+	"pods-port":                "pods.port",
+	"pods-request-certificate": "pods.requestCertificate",
+
 	"kueue-disabled":  "kueue.enabled",
 	"kueue-namespace": "kueue.namespace",
 

@@ -31,11 +31,11 @@ func (r *release) run(name string, listen ...string) charttest.Process {
 func TestManagerWithTheChartsRights(t *testing.T) {
 	r := newRelease(t, "hub", hubChart)
 	r.install(chartDir(hubChart), "--set", "carry.kinds={ConfigMap,Secret,ServiceAccount},admission.mode=Webhook",
-		"--set", "config.workerProbeInterval=1s,crds.keep=false")
+		"--set", "config.workerProbeInterval=1s,crds.keep=false,pods.enabled=true,pods.requestCertificate=true")
 	r.established()
 	r.hasPriority("jobferry-manager")
 	metrics, api := charttest.FreeAddress(t), charttest.FreeAddress(t)
-	first := r.run("jobferry-manager", "--metrics-bind-address="+string(metrics), "--subresources-bind-address="+string(api),
+	first := r.run("jobferry-manager", "--metrics-bind-address="+string(metrics), "--subresources-bind-address="+string(api), podsAddress, podsPort(t),
 		"--health-probe-bind-address="+string(charttest.FreeAddress(t)), "--admission-webhook-bind-address="+string(charttest.FreeAddress(t)))
 	if err := charttest.Aggregate(r.Fixture, r.cluster, api); err != nil {
 		t.Fatal(err)
@@ -46,6 +46,7 @@ func TestManagerWithTheChartsRights(t *testing.T) {
 	r.kubectl("patch", "workercluster", "w1", "--type=merge", "-p", `{"spec":{"carry":["ConfigMap","Secret","ServiceAccount"]}}`)
 
 	ns := r.LabelledNamespace(ferrytest.Dispatched, r.cluster)
+	r.kubectl("label", "namespace", ns, "jobferry.dev/pods=enabled")
 	r.kubectl("create", "configmap", "settings", "-n", ns, "--from-literal=a=b")
 	r.kubectl("create", "secret", "generic", "password", "-n", ns, "--from-literal=a=b")
 	r.kubectl("create", "serviceaccount", "runner", "-n", ns)
@@ -55,10 +56,11 @@ func TestManagerWithTheChartsRights(t *testing.T) {
 	r.JobUntil(r.cluster, ns, "long", rigtest.Running(1))
 
 	r.usersSeePods(ns, "long")
+	r.podsAreShown(ns, "long")
 	r.scrapersAreAsked(metrics)
 	r.certificatesAreSpread()
 
-	second := r.run("jobferry-manager", "--metrics-bind-address=0", "--subresources-bind-address=0",
+	second := r.run("jobferry-manager", "--metrics-bind-address=0", "--subresources-bind-address=0", podsAddress, podsPort(t),
 		"--health-probe-bind-address=0", "--admission-webhook-bind-address="+string(charttest.FreeAddress(t)))
 	if err := first.Stop(); err != nil {
 		t.Errorf("asked to end, the manager ended with %v", err)
@@ -69,7 +71,7 @@ func TestManagerWithTheChartsRights(t *testing.T) {
 	if err := second.Stop(); err != nil {
 		t.Errorf("asked to end, the second manager ended with %v", err)
 	}
-	checkRights(t, r.cluster, "jobferry-manager", permissions.Manager, permissions.Carry, permissions.Subresources,
+	checkRights(t, r.cluster, "jobferry-manager", permissions.Manager, permissions.Carry, permissions.Subresources, permissions.Pods, permissions.PodsCert,
 		permissions.Admission, permissions.Kueue, permissions.MetricsAuth)
 }
 
@@ -119,6 +121,24 @@ func (r *release) usersSeePods(ns, job string) {
 	_, err := r.cluster.Kubectl(r.Context(), "", "get", "--raw", path, "--as=stranger")
 	if err == nil || !strings.Contains(err.Error(), "Forbidden") {
 		r.t.Errorf("who has no role gets %v", err)
+	}
+}
+
+// podsAddress is where the hub's API server reaches the manager as a kubelet, in place of a Pod's own.
+const podsAddress = "--pods-address=127.0.0.1"
+
+func podsPort(t *testing.T) string {
+	t.Helper()
+	_, port, _ := strings.Cut(string(charttest.FreeAddress(t)), ":")
+	return "--pods-port=" + port
+}
+
+// podsAreShown reads the log of a Job on the hub, without a plugin.
+func (r *release) podsAreShown(ns, job string) {
+	r.t.Helper()
+	r.kubectl("wait", "pods", "-n", ns, "-l", "job-name="+job, "--for=jsonpath={.status.phase}=Running", "--timeout=60s")
+	if log := r.kubectl("logs", "-n", ns, "job/"+job); !strings.Contains(log, "started") {
+		r.t.Errorf("the log is %s", log)
 	}
 }
 

@@ -20,6 +20,8 @@ var roleParts = map[string]permissions.Part{
 	"jobferry-manager":               permissions.Manager,
 	"jobferry-carry":                 permissions.Carry,
 	"jobferry-subresources":          permissions.Subresources,
+	"jobferry-pods":                  permissions.Pods,
+	"jobferry-pods-certificate":      permissions.PodsCert,
 	"jobferry-admission":             permissions.Admission,
 	"jobferry-kueue":                 permissions.Kueue,
 	"jobferry-kueue-secrets":         permissions.KueueSecrets,

@@ -276,6 +276,9 @@ func (p *placed) Unfinished(worker string) int {
 	return p.unfinished[worker]
 }
 
+// Placed is the same: none has finished.
+func (p *placed) Placed(worker string) int { return p.Unfinished(worker) }
+
 func (p *placed) set(worker string, unfinished int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -16,6 +16,7 @@ const (
 	userKwok              = "kwok"
 	groupMasters          = "system:masters"
 	frontProxy            = "front-proxy-client"
+	kubeletClient         = "kube-apiserver-kubelet-client"
 )
 
 // credentials are a cluster's certificates, in memory and, where a component reads them from files,
@@ -27,9 +28,11 @@ type credentials struct {
 
 // credentialFiles are absolute file names.
 type credentialFiles struct {
-	clusterCA, frontProxyCA       string
+	clusterCA, clusterCAKey       string
+	frontProxyCA                  string
 	serverCert, serverKey         string
 	frontProxyCert, frontProxyKey string
+	kubeletCert, kubeletKey       string // of the API server, for kubelets
 	serviceAccountKey             string
 }
 
@@ -51,18 +54,29 @@ func newCredentials(dir string, addresses []net.IP) (*credentials, error) {
 	if err != nil {
 		return nil, err
 	}
+	toKubelets, err := authority.Client(kubeletClient, groupMasters)
+	if err != nil {
+		return nil, err
+	}
 	signing, err := pki.SigningKey()
+	if err != nil {
+		return nil, err
+	}
+	authorityKey, err := authority.Key()
 	if err != nil {
 		return nil, err
 	}
 	w := fileWriter{dir: dir}
 	c := &credentials{authority: authority, files: credentialFiles{
 		clusterCA:         w.write("ca.crt", authority.PEM),
+		clusterCAKey:      w.write("ca.key", authorityKey),
 		frontProxyCA:      w.write("front-proxy-ca.crt", frontAuthority.PEM),
 		serverCert:        w.write("server.crt", server.Certificate),
 		serverKey:         w.write("server.key", server.Key),
 		frontProxyCert:    w.write("front-proxy.crt", front.Certificate),
 		frontProxyKey:     w.write("front-proxy.key", front.Key),
+		kubeletCert:       w.write("kubelet-client.crt", toKubelets.Certificate),
+		kubeletKey:        w.write("kubelet-client.key", toKubelets.Key),
 		serviceAccountKey: w.write("service-account.key", signing),
 	}}
 	return c, w.err

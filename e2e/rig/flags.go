@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -66,6 +67,8 @@ func (c *Cluster) apiServerFlags() []string {
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--proxy-client-cert-file=" + f.frontProxyCert,
 		"--proxy-client-key-file=" + f.frontProxyKey,
+		"--kubelet-client-certificate=" + f.kubeletCert,
+		"--kubelet-client-key=" + f.kubeletKey,
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + f.serviceAccountKey,
 		"--service-account-signing-key-file=" + f.serviceAccountKey,
@@ -82,6 +85,9 @@ func (c *Cluster) apiServerFlags() []string {
 		flags = append(flags, "--audit-policy-file="+c.auditPolicyFile, "--audit-log-path="+c.auditLog,
 			"--audit-log-maxsize=1000000") // megabytes: Requests reads one file, which is not to be rotated
 	}
+	if c.options.SignedKubelets {
+		flags = append(flags, "--kubelet-certificate-authority="+f.clusterCA)
+	}
 	return append(flags, c.options.APIServerFlags...)
 }
 
@@ -92,7 +98,12 @@ func (c *Cluster) controllerManagerFlags() []string {
 		enabled = append(enabled, jobController)
 	}
 	enabled = append(enabled, c.options.Controllers...)
-	return append([]string{
+	var signer []string
+	if c.options.SignedKubelets {
+		enabled = append(enabled, "certificatesigningrequest-signing-controller")
+		signer = []string{"--cluster-signing-cert-file=" + f.clusterCA, "--cluster-signing-key-file=" + f.clusterCAKey}
+	}
+	return slices.Concat([]string{
 		"--kubeconfig=" + c.controllerManagerFile,
 		"--controllers=" + strings.Join(enabled, ","),
 		"--leader-elect=false",
@@ -104,7 +115,7 @@ func (c *Cluster) controllerManagerFlags() []string {
 		"--kube-api-burst=4000",
 		"--concurrent-job-syncs=20",
 		"--profiling=false",
-	}, c.options.ControllerManagerFlags...)
+	}, signer, c.options.ControllerManagerFlags)
 }
 
 func (c *Cluster) schedulerFlags() []string {

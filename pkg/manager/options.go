@@ -32,6 +32,8 @@ type Options struct {
 	Tracing tracing.Options
 	// Connection are the limits and time-outs of the connections to workers; Setup sets the rest.
 	Connection clusters.Options
+	// Pods is whether the hub shows the Pods of mirrors.
+	Pods PodsOptions
 }
 
 // DefaultOptions returns the defaults.
@@ -46,7 +48,7 @@ func DefaultOptions() Options {
 		Timing:            dispatch.DefaultTiming(),
 
 		DefaultPodSecurity: namespaces.Baseline,
-	}}
+	}, Pods: PodsOptions{Port: DefaultPodsPort}}
 }
 
 // Validate reports all settings that can't be used.
@@ -79,7 +81,7 @@ func (o *Options) Validate() error {
 	if err := o.Fence.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("fence: %w", err))
 	}
-	errs = append(errs, o.Tracing.Validate())
+	errs = append(errs, o.Tracing.Validate(), o.Pods.validate())
 	if err := o.Kueue.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("kueue: %w", err))
 	}

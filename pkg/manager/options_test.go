@@ -29,6 +29,12 @@ func TestOptionsValidate(t *testing.T) {
 		"a key that is none":       {func(o *Options) { o.HubKeys = []string{"no key!"} }, "stay on the hub"},
 		"an annotation that isn't": {func(o *Options) { o.CarryAccountAnnotations = []string{"no key!"} }, "ServiceAccounts"},
 		"a hub by its own UID (0)": {func(o *Options) { o.Origin = "" }, ""},
+		"Pods, but no address":     {func(o *Options) { o.Pods.Enabled = true }, "pods address"},
+		"Pods, at a name":          {func(o *Options) { o.Pods.Enabled, o.Pods.Address = true, "localhost" }, "pods address"},
+		"Pods, at any address":     {func(o *Options) { o.Pods.Enabled, o.Pods.Address = true, "0.0.0.0" }, "pods address"},
+		"Pods, at no port":         {func(o *Options) { o.Pods = PodsOptions{Enabled: true, Address: "10.0.0.1"} }, "pods port"},
+		"Pods, at a port too high": {func(o *Options) { o.Pods = PodsOptions{Enabled: true, Address: "10.0.0.1", Port: 1 << 16} }, "pods port"},
+		"Pods":                     {func(o *Options) { o.Pods.Enabled, o.Pods.Address = true, "fd00::1" }, ""},
 	}
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {

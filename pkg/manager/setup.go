@@ -19,10 +19,12 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/events"
 	"github.com/jobferry/jobferry/pkg/manager/tokens"
 
+	"github.com/jobferry/jobferry/pkg/api/namespaces"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/fence"
 	"github.com/jobferry/jobferry/pkg/manager/job"
+	"github.com/jobferry/jobferry/pkg/manager/pods"
 	"github.com/jobferry/jobferry/pkg/manager/tracing"
 )
 
@@ -52,15 +54,18 @@ func CacheOptions(options Options) cache.Options {
 	}
 }
 
-// slimNamespace keeps the labels of a namespace, whose metadata is all that is watched.
+// slimNamespace keeps the labels of a namespace, whose metadata is all that is watched, and whether
+// it's being deleted.
 func slimNamespace(object any) (any, error) {
 	n, ok := object.(*metav1.PartialObjectMetadata)
 	if !ok {
 		return object, nil
 	}
 	return &metav1.PartialObjectMetadata{
-		TypeMeta:   n.TypeMeta,
-		ObjectMeta: metav1.ObjectMeta{Name: n.Name, UID: n.UID, ResourceVersion: n.ResourceVersion, Labels: n.Labels},
+		TypeMeta: n.TypeMeta,
+		ObjectMeta: metav1.ObjectMeta{
+			Name: n.Name, UID: n.UID, ResourceVersion: n.ResourceVersion, Labels: n.Labels, DeletionTimestamp: n.DeletionTimestamp,
+		},
 	}, nil
 }
 
@@ -98,6 +103,13 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) (*job.Reconci
 	connection := options.Connection
 	connection.Namespace, connection.Origin = options.Namespace, options.Origin
 	connection.HubUID, connection.Placements, connection.Recorder = hubUID, jobs, recorder
+	shown, err := setupPods(mgr, recorder, &options)
+	if err != nil {
+		return nil, err
+	}
+	if shown != nil {
+		connection.Pods = shown
+	}
 	connection.Term = clusters.NewTerm(mgr.GetAPIReader(), mgr.GetClient(), options.Namespace, clock.RealClock{})
 	workers := clusters.NewRegistry(connection)
 	options.Fence.Origin = options.Origin
@@ -108,5 +120,21 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) (*job.Reconci
 	if err := tokens.Setup(mgr, workers, options.Tokens); err != nil {
 		return nil, fmt.Errorf("tokens: %w", err)
 	}
+	if shown != nil {
+		if err := shown.SetupWithManager(ctx, mgr, workers); err != nil {
+			return nil, fmt.Errorf("pods on the hub: %w", err)
+		}
+	}
 	return jobs, jobs.SetupWithManager(mgr, workers)
+}
+
+// setupPods makes the controller that shows Pods on the hub; nil: it doesn't.
+func setupPods(mgr ctrl.Manager, recorder *events.Writer, options *Options) (*pods.Controller, error) {
+	if !options.Pods.Enabled {
+		return nil, nil //nolint:nilnil // it's off
+	}
+	return pods.New(mgr, recorder, pods.Options{
+		Origin: options.Origin, Gate: namespaces.Gate{Own: options.Namespace, All: options.DispatchAllNamespaces},
+		Address: options.Pods.Address, Port: options.Pods.Port,
+	})
 }

@@ -86,7 +86,7 @@ func (f *registerFlags) add(cmd *cobra.Command) {
 	set.BoolVar(&f.noNamespaces, "no-create-namespaces", false, "Don't let the manager create namespaces in the worker")
 	set.StringVar(&f.jobController, "job-controller", "", "Controller that runs the Jobs in the worker: BuiltIn (default) or Embedded")
 	set.StringVar(&f.capacity, "capacity", "", "How the manager counts free capacity: Nodes (default), Autoscaled for workers that add nodes on demand, or Unlimited to count nothing")
-	set.StringSliceVar(&f.podAccess, "pod-access", podAccesses, "What users can do through the hub with the Pods of their Jobs: logs, exec, or none")
+	set.StringSliceVar(&f.podAccess, "pod-access", podAccesses, "What users can do through the hub with the Pods of their Jobs: logs, exec, delete (where the hub shows Pods), or none")
 	set.StringToStringVar(&f.labels, "labels", nil, "Labels of the WorkerCluster, for the cluster selectors of Jobs")
 	set.DurationVar(&f.tokenDuration, "token-duration", defaultTokenDuration, "Lifetime of the hub's token, which the manager renews. 0: a token that doesn't expire")
 	set.BoolVar(&f.wait, "wait", true, "Wait until the WorkerCluster is Ready")
@@ -104,7 +104,9 @@ var (
 const (
 	accessLogs = "logs"
 	accessExec = "exec"
-	accessNone = "none"
+	// accessDelete isn't given unless it's asked for: only where the hub shows Pods has it a use.
+	accessDelete = "delete"
+	accessNone   = "none"
 
 	minTokenDuration     = 10 * time.Minute
 	defaultTokenDuration = 30 * 24 * time.Hour
@@ -120,7 +122,7 @@ func (f *registerFlags) check(cmd *cobra.Command) error {
 		{"carry", f.carry, kindsToCarry},
 		{"job-controller", given(f.jobController), jobControllers},
 		{"capacity", given(f.capacity), capacityModes},
-		{"pod-access", f.podAccess, append(slices.Clone(podAccesses), accessNone)},
+		{"pod-access", f.podAccess, append(slices.Clone(podAccesses), accessDelete, accessNone)},
 	} {
 		for _, value := range choice.given {
 			if !slices.Contains(choice.choice, value) {

@@ -95,6 +95,8 @@ var rules = []Rule{
 		Why: "attaching to a Job's Pods, from the hub", Without: "`kubectl jobferry attach` reports that the worker refuses it"},
 	{Resources: []string{"pods/portforward"}, Verbs: []string{"get", "create"}, Need: whenExec,
 		Why: "connecting to ports of a Job's Pods, from the hub", Without: "`kubectl jobferry port-forward` reports that the worker refuses it"},
+	{Resources: []string{"pods"}, Verbs: []string{"delete"}, Need: whenDelete,
+		Why: "a Pod that a user deletes on the hub, which shows it", Without: "the event `PodNotDeleted`; the Pod runs on"},
 }
 
 const withoutVolumes = "from the first Job with claims on, the WorkerCluster is `PartlyChecked`; Jobs are placed without this check"

@@ -29,6 +29,7 @@ func TestFor(t *testing.T) {
 			"resourceclaims", "resourceclaimtemplates", "resourcequotas", "resourceslices", "runtimeclasses"}},
 		"logs": {func(s *workeraccess.Settings) { s.Logs = true }, []string{"pods", "pods/log"}},
 		"exec": {func(s *workeraccess.Settings) { s.Exec = true }, []string{"pods", "pods/attach", "pods/exec", "pods/portforward"}},
+		"delete": {func(s *workeraccess.Settings) { s.Delete = true }, []string{"pods"}},
 		"config maps": {func(s *workeraccess.Settings) { s.Carry = []v1alpha1.CarriedKind{v1alpha1.CarryConfigMaps} },
 			[]string{"configmaps"}},
 		"secrets and accounts": {func(s *workeraccess.Settings) {

@@ -28,6 +28,8 @@ type Settings struct {
 	// Exec lets users of the hub enter the Pods of their Jobs: run commands there, attach, and connect
 	// to ports.
 	Exec bool
+	// Delete lets users of the hub delete the Pods of their Jobs, where the hub shows these.
+	Delete bool
 }
 
 // Everything returns the settings that need every rule.
@@ -42,6 +44,7 @@ func Everything() Settings {
 		Carry:            []v1alpha1.CarriedKind{v1alpha1.CarryConfigMaps, v1alpha1.CarrySecrets, v1alpha1.CarryServiceAccounts},
 		Logs:             true,
 		Exec:             true,
+		Delete:           true,
 	}
 }
 
@@ -65,6 +68,7 @@ var (
 	whenExpires = Need{"a token that expires", func(s Settings) bool { return s.Expires }}
 	whenLogs    = Need{"logs", func(s Settings) bool { return s.Logs }}
 	whenExec    = Need{"exec", func(s Settings) bool { return s.Exec }}
+	whenDelete  = Need{"delete", func(s Settings) bool { return s.Delete }}
 	whenPods    = Need{"logs or exec", func(s Settings) bool { return s.Logs || s.Exec }}
 )
 

@@ -24,6 +24,14 @@
 - --subresources-cert-secret={{ include "jobferry.fullname" . }}-subresources-cert
 {{- end }}
 {{- end }}
+{{- if .Values.pods.enabled }}
+- --pods
+- --pods-address=$(POD_IP)
+- --pods-port={{ int .Values.pods.port }}
+{{- if .Values.pods.requestCertificate }}
+- --pods-request-certificate
+{{- end }}
+{{- end }}
 {{- if .Values.kueue.enabled }}
 - --kueue-namespace={{ .Values.kueue.namespace }}
 {{- else }}
@@ -59,6 +67,10 @@
 {{- if .Values.subresources.enabled }}
 - name: subresources
   containerPort: 6443
+{{- end }}
+{{- if .Values.pods.enabled }}
+- name: pods
+  containerPort: {{ int .Values.pods.port }}
 {{- end }}
 {{- end -}}
 

@@ -1,6 +1,10 @@
 package permissions
 
-import "slices"
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
 
 // repeated is why an event is patched.
 const repeated = "only when the same thing is told again within minutes"
@@ -9,7 +13,7 @@ const repeated = "only when the same thing is told again within minutes"
 const standby = "only where a second replica waits to lead: see pkg/util/process"
 
 // table is in the order of the documentation.
-var table = slices.Concat(hub, carry, subresources, admission, kueue, metrics, worker, dropIn, users)
+var table = slices.Concat(hub, carry, subresources, pods, admission, kueue, metrics, worker, dropIn, users)
 
 // hub are the manager's rights, on the hub.
 var hub = []Row{
@@ -78,6 +82,26 @@ var subresources = []Row{
 		Why: "which replica leads: only that one knows what is about to be placed where"},
 	{Part: Subresources, Group: "apiregistration.k8s.io", Resource: "apiservices", Names: []string{"v1alpha1.subresources.jobferry.dev"},
 		Verbs: []string{"list", "watch", "patch"}, Why: "tells the hub that certificate"},
+}
+
+// pods are what it takes to show the Pods of Jobs on the hub, and to serve their logs and commands.
+// As for subresources, it's listed in full.
+var pods = []Row{
+	{Part: Pods, Resource: "pods", Verbs: []string{"get"}, Why: "which Pod of a worker the one that is asked about stands for"},
+	{Part: Pods, Group: "batch", Resource: "jobs", Verbs: []string{"get"}, Why: "its Job, and where that is placed"},
+	{Part: Pods, Group: "jobferry.dev", Resource: "workerclusters", Verbs: []string{"get"}, Why: "its worker, and whether that's connected"},
+	{Part: Pods, Resource: "namespaces", Names: []string{"kube-system"}, Verbs: []string{"get"}, Why: "its UID is the id of this hub in the workers"},
+	{Part: Pods, Group: "authorization.k8s.io", Resource: "subjectaccessreviews", Verbs: []string{"create"},
+		Why: "whether who asks for logs or commands may: it needs `nodes/proxy`, which the hub's API server has"},
+	{Part: Pods, Namespace: Home, Resource: "secrets", Verbs: []string{"get"}, Why: "the worker's kubeconfig"},
+	{Part: Pods, Resource: "pods", Verbs: []string{"list", "watch", "create", "delete"}, Why: "the Pods that show those of a worker, on its Node"},
+	{Part: Pods, Resource: "pods/status", Verbs: []string{"patch"}, Why: "their status"},
+	{Part: Pods, Resource: "nodes", Verbs: []string{"get", "list", "create"}, Why: "a Node for each worker, which it creates"},
+	{Part: Pods, Resource: "nodes/status", Verbs: []string{"update"}, Why: "where the manager answers for that Node, and whether it does"},
+	{Part: Pods, Namespace: corev1.NamespaceNodeLease, Group: "coordination.k8s.io", Resource: "leases", Verbs: []string{"get", "create", "update"},
+		Why: "the heartbeat of that Node, as a kubelet's"},
+	{Part: PodsCert, Group: "certificates.k8s.io", Resource: "certificatesigningrequests", Verbs: []string{"create", "list", "watch"},
+		Why: "its request for a certificate of `kubernetes.io/kubelet-serving`, which somebody must approve"},
 }
 
 // admission are what the webhook takes, on hubs that need one.

@@ -17,6 +17,8 @@ const (
 	Manager      Part = "manager"
 	Carry        Part = "carry"
 	Subresources Part = "subresources"
+	Pods         Part = "pods"
+	PodsCert     Part = "pods-certificate"
 	Admission    Part = "admission"
 	Kueue        Part = "kueue"
 	MetricsAuth  Part = "metrics-auth"
@@ -35,7 +37,7 @@ const (
 
 // Parts lists all parts of the programs.
 func Parts() []Part {
-	return []Part{Manager, Carry, Subresources, Admission, Kueue, MetricsAuth, Worker}
+	return []Part{Manager, Carry, Subresources, Pods, PodsCert, Admission, Kueue, MetricsAuth, Worker}
 }
 
 // Home stands for the namespace that the program is installed in.

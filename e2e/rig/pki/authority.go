@@ -52,6 +52,9 @@ func NewAuthority(name string) (*Authority, error) {
 	return &Authority{certificate: certificate, key: key, PEM: encode("CERTIFICATE", der)}, nil
 }
 
+// Key is the authority's private key, as PEM.
+func (a *Authority) Key() ([]byte, error) { return encodeKey(a.key) }
+
 // Server signs a certificate for a server that is reached by any of the given IP addresses and DNS
 // names.
 func (a *Authority) Server(ips []net.IP, names ...string) (Pair, error) {

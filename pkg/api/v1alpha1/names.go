@@ -51,7 +51,12 @@ const (
 	// LabelDispatch on a namespace of the hub has its Jobs dispatched: DispatchEnabled or
 	// DispatchAllowed. Jobs of other namespaces are left alone.
 	LabelDispatch = "jobferry.dev/dispatch"
+	// LabelPods on a dispatched namespace, with PodsEnabled, has the Pods of its Jobs shown on the hub.
+	LabelPods = "jobferry.dev/pods"
 )
+
+// PodsEnabled is the value of LabelPods.
+const PodsEnabled = "enabled"
 
 // Values of LabelDispatch.
 const (
@@ -84,6 +89,17 @@ const (
 const (
 	// AnnotationCluster is the name of the worker.
 	AnnotationCluster = "jobferry.dev/cluster"
+)
+
+// Names on the hub's Nodes that stand for workers, and on the Pods there that stand for a mirror's.
+// LabelWorkerCluster on such a Node, and as the key of its taint, has the name of the worker.
+const (
+	// NodePrefix of a Node's name is before the worker's.
+	NodePrefix = "jobferry-"
+	// LabelShadow is "true" on a Pod that stands for one of a mirror.
+	LabelShadow = "jobferry.dev/shadow"
+	// AnnotationPodUID on such a Pod is the UID of the mirror's.
+	AnnotationPodUID = "jobferry.dev/pod-uid"
 )
 
 // Names on mirrors.

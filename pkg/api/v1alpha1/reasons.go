@@ -33,6 +33,10 @@ const (
 	EventNotReleased      = "NotReleased"
 	EventFailedCarry      = "FailedCarry"
 	EventNotCarried       = "NotCarried"
+	// EventPodNotShown: the hub's admission refuses the Pods that show the worker's.
+	EventPodNotShown = "PodNotShown"
+	// EventPodNotDeleted: a Pod was deleted on the hub, and the worker doesn't let that be done there.
+	EventPodNotDeleted = "PodNotDeleted"
 )
 
 // Reasons of the condition Active of an AdmissionCheck.

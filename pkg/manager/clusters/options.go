@@ -65,6 +65,8 @@ type Options struct {
 	Term *Term
 	// Placements counts the Jobs on a worker. Required.
 	Placements Placements
+	// Pods is told of the Pods of mirrors, which the hub shows; nil: it shows none.
+	Pods PodListener
 	// Recorder for events on Secrets and WorkerClusters. Default: the manager's.
 	Recorder events.EventRecorder
 	// Metrics is where the metrics are registered. Default: controller-runtime's registry.
@@ -89,6 +91,17 @@ type Placements interface {
 	RestoreStockouts(worker string, all []v1alpha1.Stockout)
 	// Counted is closed when all Jobs have been seen. Until then, nobody leads.
 	Counted() <-chan struct{}
+}
+
+// PodListener shows the Pods of mirrors on the hub. Its methods are called from many goroutines,
+// also on a standby, and must not block.
+type PodListener interface {
+	// Shown reports whether the Pods of a namespace are shown.
+	Shown(namespace string) bool
+	// PodChanged: a Pod of a Job in a worker was added, changed or deleted.
+	PodChanged(types.NamespacedName)
+	// PodsKnown: it's another time known whether all Pods of a worker are.
+	PodsKnown(worker string)
 }
 
 // Listener is called on changes, once the Registry and its workers show them. Its methods are

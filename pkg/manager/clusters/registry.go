@@ -207,7 +207,7 @@ func (r *Registry) remove(name string) {
 
 // callbacks are what a feed calls.
 func (r *Registry) callbacks(name string) feed.Options {
-	return feed.Options{
+	options := feed.Options{
 		MirrorChanged: func(key types.NamespacedName, exists bool, last *batchv1.Job) {
 			if last != nil { // known before the worker is no holder any more
 				r.tell(func(l Listener) { l.MirrorChanged(name, key, last) })
@@ -220,6 +220,11 @@ func (r *Registry) callbacks(name string) feed.Options {
 		PodsStuck:      func(key types.NamespacedName) { r.tell(func(l Listener) { l.PodsStuck(name, key) }) },
 		NumbersChanged: func() { r.numbersChanged(name) },
 	}
+	if pods := r.options.Pods; pods != nil {
+		options.PodShown, options.PodChanged = pods.Shown, pods.PodChanged
+		options.PodsKnown = func() { pods.PodsKnown(name) }
+	}
+	return options
 }
 
 // workerChanged is called when the View of a worker has changed.

@@ -16,6 +16,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/writer"
 	"github.com/jobferry/jobferry/pkg/manager/packed"
+	"github.com/jobferry/jobferry/pkg/manager/pods/report"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/placement"
 )
@@ -174,6 +175,9 @@ func (w *Worker) PodTimes(mirror types.UID) usage.Times { return w.feed.Times().
 func (w *Worker) PodTimesAt(mirror types.UID, account usage.Accounted) (then, listed usage.Times) {
 	return w.feed.Times().TimesAt(mirror, account)
 }
+
+// Reports are those of the Pods of Jobs, for the hub; nil: it shows none.
+func (w *Worker) Reports() *report.Store { return w.feed.Reports() }
 
 // ended reports whether nothing of the connection runs any more.
 func (w *Worker) ended() bool {

@@ -14,16 +14,17 @@ const (
 	window = 64 << 10
 )
 
-// codec compresses Jobs. Any goroutine may use it. Most bytes of a Job are names and defaults,
-// which are in the dictionary.
-type codec struct {
+// Codec compresses small objects of one kind. Any goroutine may use it. Most bytes of such an
+// object are names and defaults, which are in the dictionary.
+type Codec struct {
 	encoder *zstd.Encoder
 	decoder *zstd.Decoder
 }
 
-var jobCodec = newCodec(usualBytes())
+var jobCodec = NewCodec(usualBytes())
 
-func newCodec(dictionary []byte) codec {
+// NewCodec returns a Codec with a dictionary, which is what objects have in common.
+func NewCodec(dictionary []byte) Codec {
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderDictRaw(dictionaryID, dictionary), zstd.WithEncoderLevel(zstd.SpeedFastest),
 		zstd.WithWindowSize(window), zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true))
 	if err != nil {
@@ -33,11 +34,13 @@ func newCodec(dictionary []byte) codec {
 	if err != nil {
 		panic(fmt.Sprintf("zstd: %v", err)) // likewise
 	}
-	return codec{encoder, decoder}
+	return Codec{encoder, decoder}
 }
 
-func (c codec) compress(data []byte) []byte { return c.encoder.EncodeAll(data, nil) }
+// Compress returns the data compressed.
+func (c Codec) Compress(data []byte) []byte { return c.encoder.EncodeAll(data, nil) }
 
-func (c codec) decompress(data []byte) ([]byte, error) {
-	return c.decoder.DecodeAll(data, nil) //nolint:wrapcheck // the caller says which Job
+// Decompress returns what Compress was given.
+func (c Codec) Decompress(data []byte) ([]byte, error) {
+	return c.decoder.DecodeAll(data, nil) //nolint:wrapcheck // the caller says which object
 }

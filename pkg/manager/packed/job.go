@@ -101,7 +101,7 @@ func packedFrom(job *batchv1.Job, proto []byte) (*Job, error) {
 	}
 	facts := FactsOf(job)
 	return &Job{
-		data:      prefix + string(jobCodec.compress(proto)),
+		data:      prefix + string(jobCodec.Compress(proto)),
 		managedBy: unique.Make(facts.ManagedBy),
 		namespace: uint16(len(job.Namespace)), key: uint16(len(key)), version: uint16(len(prefix)), //nolint:gosec // compared above
 		states: bits(facts),
@@ -144,7 +144,7 @@ func (j *Job) Unpack() *batchv1.Job {
 }
 
 func (j *Job) unpackInto(job *batchv1.Job) {
-	proto, err := jobCodec.decompress([]byte(j.data[j.version:]))
+	proto, err := jobCodec.Decompress([]byte(j.data[j.version:]))
 	if err == nil {
 		err = job.Unmarshal(proto)
 	}

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/apiserver/pkg/authentication/user"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 )
 
@@ -46,7 +47,15 @@ func newAccessReviewer(reviews authorizationclient.SubjectAccessReviewInterface)
 }
 
 func (r *accessReviewer) check(ctx context.Context, req *request) error {
-	review := reviewOf(req)
+	name := req.user.GetName()
+	return r.review(ctx, reviewOf(req), forbidden(req), func() (func(), error) {
+		return r.inFlight.acquire(name, fmt.Sprintf("user %q", name))
+	})
+}
+
+// review asks the hub, unless it denied the same a moment ago. If it denies, the error is the
+// denial. What acquire returns bounds the reviews in flight.
+func (r *accessReviewer) review(ctx context.Context, review *authorizationv1.SubjectAccessReview, denial error, acquire func() (func(), error)) error {
 	key, err := reviewKey(review)
 	if err != nil {
 		return apierrors.NewInternalError(err)
@@ -54,7 +63,7 @@ func (r *accessReviewer) check(ctx context.Context, req *request) error {
 	if denial, known := r.denied.Get(key); known {
 		return denial.(error) //nolint:forcetypeassert // nothing else is put there
 	}
-	release, err := r.inFlight.acquire(req.user.GetName(), fmt.Sprintf("user %q", req.user.GetName()))
+	release, err := acquire()
 	if err != nil {
 		return err
 	}
@@ -66,7 +75,6 @@ func (r *accessReviewer) check(ctx context.Context, req *request) error {
 	if review.Status.Allowed && !review.Status.Denied {
 		return nil
 	}
-	denial := forbidden(req)
 	r.denied.Add(key, denial, deniedFor)
 	return denial
 }
@@ -88,17 +96,19 @@ func reviewKey(review *authorizationv1.SubjectAccessReview) ([sha256.Size]byte, 
 }
 
 func reviewOf(req *request) *authorizationv1.SubjectAccessReview {
-	u := req.user
 	resource, sub, _ := strings.Cut(req.sub.resource(), "/")
+	return reviewFor(req.user, authorizationv1.ResourceAttributes{
+		Namespace: req.key.Namespace, Name: req.key.Name, Verb: req.sub.verb,
+		Group: Group, Version: Version, Resource: resource, Subresource: sub,
+	})
+}
+
+func reviewFor(u user.Info, asked authorizationv1.ResourceAttributes) *authorizationv1.SubjectAccessReview {
 	extra := make(map[string]authorizationv1.ExtraValue, len(u.GetExtra()))
 	for key, values := range u.GetExtra() {
 		extra[key] = values
 	}
 	return &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: u.GetName(), UID: u.GetUID(), Groups: u.GetGroups(), Extra: extra,
-		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: req.key.Namespace, Name: req.key.Name, Verb: req.sub.verb,
-			Group: Group, Version: Version, Resource: resource, Subresource: sub,
-		},
+		User: u.GetName(), UID: u.GetUID(), Groups: u.GetGroups(), Extra: extra, ResourceAttributes: &asked,
 	}}
 }

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -22,6 +23,8 @@ const (
 	paramContainer = "container"
 	// paramWorker narrows any request to one worker of a Job that runs in several.
 	paramWorker = "worker"
+	// paramUID requires a UID of the Pod that is named. Users can't give it.
+	paramUID = "uid"
 )
 
 var podParams = []string{paramWorker, paramPod, paramIndex, paramContainer}
@@ -31,13 +34,16 @@ const defaultContainer = "kubectl.kubernetes.io/default-container"
 
 // podChoice is which Pod of a Job, and which container of it, a user chooses.
 type podChoice struct {
-	pod       string // its name; empty: any
-	index     string // completion index; empty: any
-	container string // empty: the Pod's default
+	pod       string    // its name; empty: any
+	uid       types.UID // of the Pod of that name; empty: any
+	index     string    // completion index; empty: any
+	container string    // empty: the Pod's default
 }
 
 func parsePodChoice(query url.Values) (podChoice, error) {
-	w := podChoice{pod: query.Get(paramPod), index: query.Get(paramIndex), container: query.Get(paramContainer)}
+	w := podChoice{
+		pod: query.Get(paramPod), uid: types.UID(query.Get(paramUID)), index: query.Get(paramIndex), container: query.Get(paramContainer),
+	}
 	switch {
 	case w.pod != "" && w.index != "":
 		return w, apierrors.NewBadRequest("pod and index: only one of them can be given")

@@ -30,6 +30,13 @@
 // mirror carries the hub Job's UID (mirror.Owns), and a Pod has the mirror as its controller. Any
 // other Pod is not found.
 //
+// # The kubelet's API
+//
+// Package kubelet takes requests for Pods that the hub shows, as a kubelet does, on a port of its
+// own, and authorizes them. What such a Pod says is proven here, by the same steps: finder and the
+// choice of a Pod, with the UIDs of the Job and the Pod. Both ports share the limits, links and
+// metrics. A request of an API server carries no user, so only its namespace bounds it.
+//
 // # Limits
 //
 // Namespaces share the places for requests and streams (limiter). So a tenant can't take them all,

@@ -54,6 +54,9 @@ func (f *finder) find(ctx context.Context, req *request) (*placed, error) {
 	if err != nil {
 		return nil, fromHub(fmt.Sprintf("Job %q", req.key), err)
 	}
+	if req.ofNode && job.UID != req.jobUID {
+		return nil, notFound("Job %q is another than the one of that Pod", job.Name)
+	}
 	workers, err := placement(job)
 	if err != nil {
 		return nil, err

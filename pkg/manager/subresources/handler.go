@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/jobferry/jobferry/pkg/manager/subresources/dispatchedjobs"
+	"github.com/jobferry/jobferry/pkg/manager/subresources/kubelet"
 	"github.com/jobferry/jobferry/pkg/util/version"
 )
 
@@ -26,7 +27,7 @@ type backends struct {
 	jobs         *dispatchedjobs.Server
 }
 
-// handler serves the API.
+// handler serves the API, and what package kubelet asks for.
 type handler struct {
 	backends
 	options  Options
@@ -42,8 +43,8 @@ type handler struct {
 	stopping context.Context
 }
 
-func newHandler(s *server, b backends) http.Handler {
-	h := &handler{
+func newHandler(s *server, b backends) *handler {
+	return &handler{
 		backends: b, options: s.options, logger: s.log, metrics: s.metrics, stopping: s.stopping,
 		streams:    newLimiter("streams", s.options.StreamsPerUser, s.options.Streams),
 		watches:    newLimiter("watches", s.options.WatchesPerUser, s.options.Watches),
@@ -51,6 +52,10 @@ func newHandler(s *server, b backends) http.Handler {
 		eventLists: newLimiter("lists of events", 0, maxEventLists),
 		pace:       newPace(clock.RealClock{}, s.options.RequestTimeout),
 	}
+}
+
+// routes serves the aggregated API.
+func (h *handler) routes() http.Handler {
 	mux := http.NewServeMux()
 	for _, path := range []string{"/healthz", "/livez", "/readyz"} {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) })
@@ -104,13 +109,17 @@ func (h *handler) respond(w http.ResponseWriter, r *http.Request, req *request, 
 
 // serve serves a request within the user's rights and the limits. Who has no right takes no place.
 func (h *handler) serve(w *responseWriter, r *http.Request, req *request) error {
-	if err := h.authorized(r.Context(), req); err != nil {
-		return err
+	name := ""
+	if !req.ofNode {
+		name = req.user.GetName()
+		if err := h.authorized(r.Context(), req); err != nil {
+			return err
+		}
+		if err := req.checkParams(); err != nil {
+			return err
+		}
 	}
-	if err := req.checkParams(); err != nil {
-		return err
-	}
-	release, err := h.limiter(req.sub).acquire(req.user.GetName(), holder(req))
+	release, err := h.limiter(req.sub).acquire(name, holder(req))
 	if err != nil {
 		return err
 	}
@@ -160,6 +169,10 @@ func (h *handler) fail(w *responseWriter, r *http.Request, req *request, err err
 	if w.code == 0 {
 		if errors.Is(err, context.Canceled) {
 			err = unavailable("this replica of the manager is being shut down: ask again")
+		}
+		if req.ofNode {
+			kubelet.WriteError(w, req.sub.name, err)
+			return
 		}
 		writeError(w, err)
 		return

@@ -34,12 +34,13 @@ func newLimiter(what string, perUser, total int) *limiter {
 }
 
 // acquire takes a place, which release frees, or returns an API status error that names the limit.
+// An empty user stands for many, who have no bound of their own.
 func (l *limiter) acquire(user, holder string) (release func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	free := l.total - l.open
 	switch {
-	case l.perUser > 0 && l.users[user] >= l.perUser:
+	case l.perUser > 0 && user != "" && l.users[user] >= l.perUser:
 		return nil, apierrors.NewTooManyRequests(fmt.Sprintf(
 			"user %q has %d %s open here, which is the limit for a user: end some of them first", user, l.users[user], l.what), retryAfterSeconds)
 	case share*l.held[holder] >= free:

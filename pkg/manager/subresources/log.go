@@ -110,6 +110,9 @@ func parseLog(query url.Values) (podChoice, *corev1.PodLogOptions, error) {
 		SinceSeconds: read.number("sinceSeconds", 1), SinceTime: read.time("sinceTime"),
 		TailLines: read.number("tailLines", 0), LimitBytes: read.number("limitBytes", 1),
 	}
+	if stream := read.query.Get("stream"); stream != "" && stream != corev1.LogStreamAll { // which older workers don't know
+		options.Stream = &stream
+	}
 	if options.SinceSeconds != nil && options.SinceTime != nil {
 		read.fail("sinceSeconds and sinceTime: only one of them can be given")
 	}

@@ -16,12 +16,15 @@ import (
 
 // Options of the server. Zero fields get their defaults.
 type Options struct {
-	// Address to listen on, such as ":6443". Required, unless Listener is set.
+	// Address of the aggregated API to listen on, such as ":6443". Without it, and without Listener,
+	// the API isn't served.
 	Address string
 	// Listener is used instead of Address.
 	Listener net.Listener
-	// Certificate is presented to the hub's API server. Required.
+	// Certificate is presented to the hub's API server. Required with an address.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	// Node is where the kubelet's API of Nodes that stand for workers is served, if anywhere.
+	Node NodeOptions
 	// Namespace of the registration Secrets. Required.
 	Namespace string
 	// Origin of this hub's mirrors. Default: the UID of its kube-system namespace.
@@ -65,13 +68,26 @@ type Options struct {
 	Metrics prometheus.Registerer
 }
 
+// NodeOptions are the address and certificate of another API, as in Options.
+type NodeOptions struct {
+	Address     string
+	Listener    net.Listener
+	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+}
+
+// isOn reports whether the aggregated API is served.
+func (o *Options) isOn() bool { return o.Address != "" || o.Listener != nil }
+
+func (o *NodeOptions) isOn() bool { return o.Address != "" || o.Listener != nil }
+
 // Validate reports all settings that can't be used.
 func (o *Options) Validate() error {
 	var errs []error
-	if o.Address == "" && o.Listener == nil {
+	nodesAlone := !o.isOn() && o.Node.isOn()
+	if !o.isOn() && !nodesAlone {
 		errs = append(errs, errors.New("address: must not be empty"))
 	}
-	if o.Certificate == nil {
+	if o.Certificate == nil && !nodesAlone || o.Node.isOn() && o.Node.Certificate == nil {
 		errs = append(errs, errors.New("certificate: there must be one"))
 	}
 	if o.Namespace == "" {

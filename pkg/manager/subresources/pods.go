@@ -102,7 +102,7 @@ func (at *location) isWellFormed(object metav1.Object) bool {
 // pod returns the chosen Pod: by name, or else the first by rank.
 func (at *location) pod(ctx context.Context, w podChoice, r rank) (*corev1.Pod, error) {
 	if w.pod != "" {
-		return at.named(ctx, w.pod)
+		return at.named(ctx, w)
 	}
 	var best *corev1.Pod
 	err := at.eachChunk(ctx, w, func(chunk *corev1.PodList) error {
@@ -122,7 +122,8 @@ func (at *location) pod(ctx context.Context, w podChoice, r rank) (*corev1.Pod, 
 	return best, nil
 }
 
-func (at *location) named(ctx context.Context, name string) (*corev1.Pod, error) {
+func (at *location) named(ctx context.Context, w podChoice) (*corev1.Pod, error) {
+	name := w.pod
 	pod, done, err := read(ctx, at.link, at.job.Namespace, at.timeout, func(ctx context.Context) (*corev1.Pod, error) {
 		return at.core.Pods(at.job.Namespace).Get(ctx, name, metav1.GetOptions{})
 	})
@@ -131,7 +132,7 @@ func (at *location) named(ctx context.Context, name string) (*corev1.Pod, error)
 		return nil, fromWorker(at.worker, fmt.Sprintf("reading Pod %q", name), err)
 	}
 	// The user may not learn whether there is another Pod of that name.
-	if err != nil || !metav1.IsControlledBy(pod, &at.job) || !at.isWellFormed(pod) {
+	if err != nil || !metav1.IsControlledBy(pod, &at.job) || w.uid != "" && pod.UID != w.uid || !at.isWellFormed(pod) {
 		return nil, notFound("Job %q has no Pod %q in worker %q", at.job.Name, name, at.worker)
 	}
 	return slim(pod), nil

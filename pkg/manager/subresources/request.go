@@ -28,6 +28,10 @@ type request struct {
 	list *dispatchedjobs.Options
 	// user is whom the hub authenticated.
 	user user.Info
+	// ofNode: it comes from package kubelet, authorized. The user is an API server, which asks for
+	// many, of the Job with jobUID.
+	ofNode bool
+	jobUID types.UID
 }
 
 // pattern matches the paths of subresources, for http.ServeMux.

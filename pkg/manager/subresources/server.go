@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/jobferry/jobferry/pkg/util/serve"
 )
@@ -23,6 +24,7 @@ type server struct {
 	options    Options
 	log        logr.Logger
 	metrics    *serverMetrics
+	collectors []prometheus.Collector // that it registers
 	handler    http.Handler
 	background func(context.Context)
 	// knows reports whether a request is of the hub's API server or another replica.
@@ -36,8 +38,23 @@ type server struct {
 
 func newServer(options Options, logger logr.Logger) *server {
 	s := &server{options: options, log: logger, metrics: newServerMetrics(), background: func(context.Context) {}}
+	s.collectors = s.metrics.collectors()
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	return s
+}
+
+// forNodes returns a server of Options.Node, whose streams end with those of s.
+func (s *server) forNodes() *server {
+	options := s.options
+	options.Address, options.Listener, options.Certificate = s.options.Node.Address, s.options.Node.Listener, s.options.Node.Certificate
+	n := &server{
+		options: options, log: s.log.WithName("nodes"), metrics: s.metrics, background: func(context.Context) {},
+		stopping: s.stopping, stop: s.stop,
+	}
+	if !s.options.isOn() {
+		n.collectors = s.collectors // else s registers them
+	}
+	return n
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: all replicas serve.
@@ -50,7 +67,7 @@ func (s *server) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("subresources: %w", err)
 	}
-	for _, c := range s.metrics.collectors() {
+	for _, c := range s.collectors {
 		if err := s.options.Metrics.Register(c); err != nil {
 			return fmt.Errorf("subresources: metrics: %w", err)
 		}

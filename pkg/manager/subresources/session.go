@@ -28,7 +28,7 @@ type session struct {
 var (
 	execSession        = session{name: "exec", what: "a command", options: execOptions, check: anyContainer}
 	attachSession      = session{name: "attach", what: "attaching", options: streamOptions, check: checkAttach}
-	portForwardSession = session{name: "portforward", what: "forwarding ports", options: func(*paramParser) url.Values { return url.Values{} }}
+	portForwardSession = session{name: "portforward", what: "forwarding ports", options: portOptions}
 )
 
 // serve connects the user with the chosen Pod until one of the two ends the connection.
@@ -132,6 +132,14 @@ func streamOptions(read *paramParser) url.Values {
 		read.fail("tty and stderr: a terminal has one output only")
 	}
 	return options
+}
+
+// portOptions passes on the ports. Only an older protocol, over a WebSocket, has them in a request.
+func portOptions(read *paramParser) url.Values {
+	if !read.query.Has("ports") {
+		return url.Values{}
+	}
+	return url.Values{"ports": read.query["ports"]}
 }
 
 func isOn(options url.Values, name string) bool { return options.Get(name) == "true" }

@@ -12,12 +12,13 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/subresources/dispatchedjobs"
+	"github.com/jobferry/jobferry/pkg/manager/subresources/kubelet"
 )
 
-// These are all rights that the server needs on the hub, also those that other packages need, too.
-// To read the front proxy's authority it needs the Role extension-apiserver-authentication-reader
-// in kube-system, which every cluster has. Package servingcert writes its certificate to a Secret,
-// and to the APIService.
+// These are all rights that the aggregated API needs on the hub, also those that other packages
+// need, too. To read the front proxy's authority it needs the Role
+// extension-apiserver-authentication-reader in kube-system, which every cluster has. Package
+// servingcert writes its certificate to a Secret, and to the APIService.
 //
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=events,verbs=list;watch
@@ -28,7 +29,7 @@ import (
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=jobferry-system,resources=leases,resourceNames=jobferry-manager,verbs=get
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 
-// Setup adds the server to a manager, in every replica, leading or not. It reads the hub once, for
+// Setup adds the servers to a manager, in every replica, leading or not. It reads the hub once, for
 // its origin.
 func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err := options.Validate(); err != nil {
@@ -51,32 +52,64 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err != nil {
 		return fmt.Errorf("subresources: %w", err)
 	}
-	front, err := newFrontProxy(clientset)
-	if err != nil {
-		return fmt.Errorf("subresources: %w", err)
-	}
 	s := newServer(options, mgr.GetLogger().WithName("subresources"))
 	jobs := dispatchedjobs.New(tableClient, options.RequestTimeout, s.log)
-	s.background = func(ctx context.Context) {
-		var both sync.WaitGroup
-		both.Go(func() { front.run(ctx) })
-		both.Go(func() { jobs.Run(ctx) })
-		both.Wait()
-	}
-	leader := newLeader(hub, mgr.Elected(), options)
-	s.knows = func(r *http.Request) bool { return front.isProxy(r) || leader.isPeer(r) }
-	s.handler = newHandler(s, backends{
-		authenticate: front,
-		authorize:    newAccessReviewer(clientset.AuthorizationV1().SubjectAccessReviews()),
+	reviewer := newAccessReviewer(clientset.AuthorizationV1().SubjectAccessReviews())
+	h := newHandler(s, backends{
+		authorize: reviewer,
 		find: &finder{
 			readJob: jobs.Read, origin: options.Origin, timeout: options.RequestTimeout,
 			links: newLinks(hub, options),
 		},
-		leader: leader,
+		leader: newLeader(hub, mgr.Elected(), options),
 		jobs:   jobs,
 	})
-	if err := mgr.Add(s); err != nil {
-		return fmt.Errorf("subresources: %w", err)
+	if options.isOn() {
+		if err := s.setupAggregated(mgr, h, clientset); err != nil {
+			return fmt.Errorf("subresources: %w", err)
+		}
+	}
+	if options.Node.isOn() {
+		if err := s.setupNode(mgr, h, clientset, reviewer); err != nil {
+			return fmt.Errorf("subresources: %w", err)
+		}
 	}
 	return nil
+}
+
+// setupAggregated adds the server of the aggregated API.
+func (s *server) setupAggregated(mgr ctrl.Manager, h *handler, hub kubernetes.Interface) error {
+	front, err := newFrontProxy(hub)
+	if err != nil {
+		return err
+	}
+	s.background = func(ctx context.Context) {
+		var both sync.WaitGroup
+		both.Go(func() { front.run(ctx) })
+		both.Go(func() { h.jobs.Run(ctx) })
+		both.Wait()
+	}
+	s.knows = func(r *http.Request) bool { return front.isProxy(r) || h.leader.isPeer(r) }
+	h.authenticate = front
+	s.handler = h.routes()
+	return mgr.Add(s)
+}
+
+// setupNode adds a server of the kubelet's API, with the limits and metrics of the other.
+func (s *server) setupNode(mgr ctrl.Manager, h *handler, hub kubernetes.Interface, reviewer *accessReviewer) error {
+	clients, err := kubelet.NewClientAuthority(hub)
+	if err != nil {
+		return err //nolint:wrapcheck // it says what it is
+	}
+	pods, err := newPodReader(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return err
+	}
+	n := s.forNodes()
+	n.background = clients.Run
+	n.handler = kubelet.New(kubelet.Backends{
+		Authenticate: clients, Authorize: reviewer.reviewNode, Pods: pods, Serve: h.serveNode,
+		Timeout: s.options.RequestTimeout,
+	})
+	return mgr.Add(n)
 }

@@ -41,12 +41,13 @@ const (
 
 // world is a hub with one Job, placed on the worker "w", and the server before it.
 type world struct {
-	t      *testing.T
-	hub    *hub
-	worker *worker
-	api    *httptest.Server
-	server *server
-	find   *finder
+	t       *testing.T
+	hub     *hub
+	worker  *worker
+	api     *httptest.Server
+	server  *server
+	find    *finder
+	handler *handler
 	// authorize decides who may do what. Without it, everybody may do everything.
 	authorize authorizer
 	// jobs can be asked after table.
@@ -67,12 +68,13 @@ func newWorld(t *testing.T, edits ...func(*Options)) *world {
 	w.server = newServer(options.withDefaults(), logr.Discard())
 	links := newLinks(w.hub, w.server.options)
 	w.find = &finder{readJob: w.hub.job, origin: origin, timeout: w.server.options.RequestTimeout, links: links}
-	w.api = httptest.NewServer(newHandler(w.server, backends{
+	w.handler = newHandler(w.server, backends{
 		authenticate: anybody{}, authorize: w,
 		find:   w.find,
 		leader: &leader{Explainer: &explains{}, leads: closed()},
 		jobs:   w.jobs,
-	}))
+	})
+	w.api = httptest.NewServer(w.handler.routes())
 	t.Cleanup(func() {
 		w.server.stop()
 		w.api.Close()

@@ -32,7 +32,8 @@ type Request struct {
 	Spec v1alpha1.WorkerClusterSpec
 	// Labels of the WorkerCluster.
 	Labels map[string]string
-	// PodAccess is what users of the hub may do with their Jobs' Pods: logs, exec. Nil: undecided.
+	// PodAccess is what users of the hub may do with their Jobs' Pods: logs, exec, delete. Nil:
+	// undecided.
 	PodAccess []string
 	// Token is the one in use; empty: there is none. TokenDuration is how long a bound token lasts;
 	// zero: it is long-lived.
@@ -89,6 +90,7 @@ func (r Request) access() workeraccess.Settings {
 		Carry:            r.Spec.Carry,
 		Logs:             slices.Contains(r.PodAccess, "logs"),
 		Exec:             slices.Contains(r.PodAccess, "exec"),
+		Delete:           slices.Contains(r.PodAccess, "delete"),
 	}
 }
 

@@ -6,11 +6,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
+	"github.com/jobferry/jobferry/pkg/manager/pods/report"
 	"github.com/jobferry/jobferry/pkg/manager/usage/podtimes"
 	"github.com/jobferry/jobferry/pkg/placement"
 	"github.com/jobferry/jobferry/pkg/util/decoded"
@@ -30,7 +32,10 @@ type capacityInformers struct {
 	// times are kept. They are listed when those that run have been: placement waits for these
 	// only.
 	podTimes *kind
-	running  bool
+	// shown has the reports of these Pods, for the hub; nil: it shows none. Then the Pods of Jobs are
+	// watched where spec.capacity doesn't ask for it, too.
+	shown   *report.Store
+	running bool
 	// known: all that's needed was known before. Kinds that are needed since don't change that.
 	known bool
 }
@@ -56,7 +61,12 @@ func newCapacityInformers(l *link.Link, call Options) (*capacityInformers, error
 	i.nodes = gathered.kind(corev1.SchemeGroupVersion, "nodes", nodeIntake, nodesTo(store, call.NumbersChanged).sink)
 	i.pods = gathered.kind(corev1.SchemeGroupVersion, "pods", podIntake, podsTo(store, call.NumbersChanged).sink)
 	i.pods.fields = unfinishedPods
-	i.podTimes = gathered.kind(corev1.SchemeGroupVersion, "pods", timesIntake, timesTo(i.times).sink)
+	to := timesTo(i.times)
+	if call.PodShown != nil {
+		i.shown = report.NewStore(clock.Now, call.PodChanged)
+		to.stores = append(to.stores, i.shown)
+	}
+	i.podTimes = gathered.kind(corev1.SchemeGroupVersion, "pods", timesIntake(call.PodShown), to.sink)
 	i.podTimes.needed = i.pods.synced
 	i.others = gathered.others(store)
 	i.volumes = &onDemand{kinds: gathered.volumes(store), freed: wasListed(call, placement.VolumesChange), wake: l.Options().Wake}
@@ -137,11 +147,24 @@ const volumeBytes = 384
 // timesBytes is about what is held of the times of a Pod, beside its texts.
 const timesBytes = 256
 
-// timesIntake counts the Pods of Jobs, and what is held of them. One that is over the limit ends
-// the account of this worker, and nothing else.
-func timesIntake() *intake {
-	return newIntake(&corev1.Pod{}, podtimes.Slim, func(o object) int64 { return timesBytes + int64(o.Size()) },
-		maxTimes, maxTimesBytes, "it has more than %d Pods of Jobs, or %d MiB of them")
+// timesIntake counts the Pods of Jobs, and what is held of them: their times, and the reports of
+// those that are shown on the hub. One that is over the limit ends the account of this worker, and
+// what is shown of its Pods; nothing else.
+func timesIntake(shown func(namespace string) bool) func() *intake {
+	slim := func(pod *corev1.Pod) (*corev1.Pod, bool) {
+		slim, hold := podtimes.Slim(pod)
+		if hold && shown != nil {
+			slim.OwnerReferences[0].Name = metav1.GetControllerOf(pod).Name
+			if shown(pod.Namespace) {
+				report.Slim(pod, slim)
+			}
+		}
+		return slim, hold
+	}
+	return func() *intake {
+		return newIntake(&corev1.Pod{}, slim, func(o object) int64 { return timesBytes + int64(o.Size()) },
+			maxTimes, maxTimesBytes, "it has more than %d Pods of Jobs, or %d MiB of them")
+	}
 }
 
 func slimBy[T object](slim cache.TransformFunc) func(T) (T, bool) {
@@ -183,6 +206,18 @@ func (c *capacityInformers) lookAtTimes(state *CapacityState) {
 	if state.TimesKnown {
 		c.times.Listed()
 	}
+}
+
+// show watches the Pods of Jobs where the hub shows them, unless they are watched anyway, and
+// reports whether it's another time known whether all of them are.
+func (c *capacityInformers) show(ctx context.Context, open bool) (isNew bool) {
+	if c.shown == nil {
+		return false
+	}
+	if open && !c.running {
+		c.podTimes.start(ctx)
+	}
+	return c.shown.Know(c.podTimes.synced() && c.podTimes.hindrance() == "")
 }
 
 // state says what is known. A kind of objects that is still being listed is waited for as nodes and

@@ -12,6 +12,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
 	"github.com/jobferry/jobferry/pkg/manager/packed"
+	"github.com/jobferry/jobferry/pkg/manager/pods/report"
 	"github.com/jobferry/jobferry/pkg/manager/usage/podtimes"
 	"github.com/jobferry/jobferry/pkg/placement"
 )
@@ -34,6 +35,11 @@ type Options struct {
 	PodsStuck     func(types.NamespacedName)
 	// NumbersChanged: there is another number of nodes, or they have more or less in use.
 	NumbersChanged func()
+	// PodShown reports whether the hub shows the Pods of a namespace; nil: it shows none. PodChanged
+	// is called for Pods of Jobs, and PodsKnown when it's another time known whether all are.
+	PodShown   func(namespace string) bool
+	PodChanged func(types.NamespacedName)
+	PodsKnown  func()
 	// AutoscalerChanged: what the worker's autoscaler may add is something else.
 	AutoscalerChanged func()
 }
@@ -45,6 +51,7 @@ type Feed struct {
 	mirrors    *mirrors
 	intake     *intake // of the mirrors
 	capacity   *capacityInformers
+	podsKnown  func()
 	autoscaler *autoscalerReader
 	// lastStart is when the Job controller was last seen to start a mirror.
 	lastStart atomic.Pointer[time.Time]
@@ -56,7 +63,7 @@ type Feed struct {
 
 // New makes a Feed that doesn't run yet. It calls the link's Wake to have Run called soon.
 func New(l *link.Link, options Options) (*Feed, error) {
-	f := &Feed{link: l, limits: l.Options(), intake: mirrorIntake(options.MaxMirrors)}
+	f := &Feed{link: l, limits: l.Options(), intake: mirrorIntake(options.MaxMirrors), podsKnown: options.PodsKnown}
 	var err error
 	ofMirrors := mirrorCallbacks{changed: options.MirrorChanged, started: f.started}
 	if f.mirrors, err = newMirrors(l, options.Origin, f.intake, ofMirrors); err != nil {
@@ -102,6 +109,9 @@ func (f *Feed) Run(ctx context.Context, mode v1alpha1.CapacityMode) {
 	}
 	if open {
 		f.capacity.volumes.start(ctx)
+	}
+	if f.capacity.show(ctx, open) {
+		f.podsKnown()
 	}
 	f.lookAtListing(open)
 }
@@ -160,6 +170,7 @@ func (f *Feed) Stop() {
 	f.autoscaler.stop()
 	f.mirrors.stop()
 	f.capacity.stop()
+	f.capacity.podTimes.stop()
 	f.capacity.volumes.stop()
 }
 
@@ -205,6 +216,9 @@ func (f *Feed) LastStart() time.Time {
 
 // Ledger records the worker's capacity.
 func (f *Feed) Ledger() *placement.Ledger { return f.capacity.store.Ledger }
+
+// Reports are those of the Pods of Jobs; nil: the hub shows none.
+func (f *Feed) Reports() *report.Store { return f.capacity.shown }
 
 // Times are those of the Pods of Jobs.
 func (f *Feed) Times() *podtimes.Store { return f.capacity.times }

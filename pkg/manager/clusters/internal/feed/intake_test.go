@@ -158,7 +158,7 @@ func TestTheTimesOfManyPodsTakeLittleMemory(t *testing.T) {
 			if row.held > 0 {
 				pods = 200_000
 			}
-			taken, bytes, err := takeAll(timesIntake(), pods, func(i int) object {
+			taken, bytes, err := takeAll(timesIntake(nil)(), pods, func(i int) object {
 				p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 					Namespace: "namespace-of-a-tenant", Name: fmt.Sprintf("a-job-of-some-tenant-%d-abcde", i), ResourceVersion: fmt.Sprint(i),
 					UID: types.UID(fmt.Sprintf("01234567-89ab-cdef-0123-%012d", i)),
@@ -189,7 +189,7 @@ func TestAnotherUIDOfAName(t *testing.T) {
 			Namespace: "n", Name: "p", UID: uid, OwnerReferences: []metav1.OwnerReference{{Kind: "Job", UID: "j", Controller: ptr.To(true)}},
 		}}
 	}
-	for name, into := range map[string]*intake{"unfinished": podIntake(), "times": timesIntake()} {
+	for name, into := range map[string]*intake{"unfinished": podIntake(), "times": timesIntake(nil)()} {
 		t.Run(name, func(t *testing.T) {
 			for _, kind := range []watch.EventType{watch.Added, watch.Modified, watch.Deleted} {
 				into.clear()

@@ -1,0 +1,112 @@
+package report
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+func nameOf(p *corev1.Pod) types.NamespacedName {
+	return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
+}
+
+func newTestStore() (*Store, *clocktesting.FakeClock, *[]string) {
+	clock, changed := clocktesting.NewFakeClock(time.Now()), []string{}
+	return NewStore(clock.Now, func(name types.NamespacedName) { changed = append(changed, name.Name) }), clock, &changed
+}
+
+func TestStore(t *testing.T) {
+	s, clock, changed := newTestStore()
+	pod := endedPod("p")
+	pod.Status = corev1.PodStatus{Phase: corev1.PodPending}
+	s.Set(Slimmed(pod))
+	s.Set(Slimmed(pod)) // no change
+	p, has := s.Get(nameOf(pod))
+	if !has || !p.Quiet || p.Job != "job" || p.Mirror != "mirror" || p.Since.IsZero() || len(*changed) != 1 {
+		t.Fatalf("has %+v, changed %v", p, *changed)
+	}
+	s.Shown(nameOf(pod), p.UID, "another")
+	s.Shown(nameOf(pod), p.UID, p.Digest)
+	if p, _ = s.Get(nameOf(pod)); !p.Since.IsZero() {
+		t.Errorf("shown, but since %s", p.Since)
+	}
+	clock.Step(time.Hour)
+	pod.Status = endedPod("p").Status
+	s.Set(Slimmed(pod))
+	p, _ = s.Get(nameOf(pod))
+	report, err := p.Report()
+	if err != nil || !p.Over() || !p.Since.Equal(clock.Now()) || report.Status.ContainerStatuses[0].Name != "main" || report.Status.PodIP != "" || p.Past {
+		t.Errorf("error %v, has %+v", err, p)
+	}
+	s.Removed(nameOf(pod), "another")
+	if p, _ = s.Get(nameOf(pod)); p.Past {
+		t.Error("the shadow of another was removed")
+	}
+	s.Removed(nameOf(pod), p.UID)
+	if p, _ = s.Get(nameOf(pod)); !p.Past {
+		t.Error("removed, but to be shown")
+	}
+	s.Remove(p.UID)
+	if _, has := s.Get(nameOf(pod)); has || len(s.Keys()) != 0 || len(s.jobs) != 0 || len(*changed) != 3 {
+		t.Errorf("there are %v, changed %v", s.Keys(), *changed)
+	}
+}
+
+// What had ended long before the process began isn't shown again; what ended since is.
+func TestPast(t *testing.T) {
+	s, clock, _ := newTestStore()
+	for name, row := range map[string]struct {
+		ended time.Duration // before the start
+		past  bool
+	}{"long-ago": {time.Hour, true}, "a-moment-ago": {time.Minute, false}, "since": {-time.Hour, false}} {
+		pod := endedPod(name)
+		pod.Status.ContainerStatuses[0].State.Terminated.FinishedAt = metav1.NewTime(clock.Now().Add(-row.ended))
+		s.Set(Slimmed(pod))
+		if p, _ := s.Get(nameOf(pod)); p.Past != row.past {
+			t.Errorf("%s: past is %v", name, p.Past)
+		}
+	}
+}
+
+// A Pod of an API server that the hub shows nothing of is known, but not reported.
+func TestNotShown(t *testing.T) {
+	s, _, _ := newTestStore()
+	slim := Slimmed(endedPod("p"))
+	slim.Annotations = nil
+	s.Set(slim)
+	if p, has := s.Get(types.NamespacedName{Namespace: "team", Name: "p"}); !has || p.Digest != "" {
+		t.Errorf("has %+v", p)
+	}
+	s.Set(Slimmed(endedPod("p")))
+	if p, _ := s.Get(types.NamespacedName{Namespace: "team", Name: "p"}); p.Digest == "" {
+		t.Error("no report")
+	}
+}
+
+// A shown Pod takes at most 1 KB in the manager, with its shadow, which takes some 450 bytes.
+func TestMemoryOfAPod(t *testing.T) {
+	s := NewStore(time.Now, func(types.NamespacedName) {})
+	const pods = 20_000
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range pods {
+		pod := endedPod(fmt.Sprintf("a-job-of-usual-name-%05d-x7k2p", i))
+		pod.UID = types.UID(fmt.Sprintf("6f1f3f3e-7d55-4b2c-9a54-%012d", i))
+		s.Set(Slimmed(pod))
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	each := (after.HeapAlloc - before.HeapAlloc) / pods
+	t.Logf("%d bytes for each Pod", each)
+	if each > 700 {
+		t.Errorf("a Pod takes %d bytes", each)
+	}
+	runtime.KeepAlive(s)
+}

@@ -1,0 +1,167 @@
+package pods
+
+import (
+	"strings"
+	"unique"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/pods/report"
+)
+
+const (
+	// annotationDigest of a shadow Pod is the digest of the report that was written to it last.
+	annotationDigest = v1alpha1.KeyPrefix + "report"
+	// annotationDefaultContainer is read by kubectl.
+	annotationDefaultContainer = "kubectl.kubernetes.io/default-container"
+	// maxCommand is how many bytes of commands and arguments a shadow has: each Pod of a Job has its
+	// own.
+	maxCommand = 4 << 10
+)
+
+// nodeName is the name of the Node that stands for a worker.
+func nodeName(worker string) string { return v1alpha1.NodePrefix + worker }
+
+// newShadow makes the shadow of a worker's Pod. The hub acts on nothing in it.
+func newShadow(job *batchv1.Job, name types.NamespacedName, uid types.UID, worker string, from *corev1.Pod) *corev1.Pod {
+	t := &job.Spec.Template
+	labels := map[string]string{}
+	for key, value := range t.Labels {
+		labels[key] = value
+	}
+	labels[v1alpha1.LabelShadow] = "true"
+	annotations := map[string]string{v1alpha1.AnnotationCluster: worker, v1alpha1.AnnotationPodUID: string(uid)}
+	if main, is := t.Annotations[annotationDefaultContainer]; is {
+		annotations[annotationDefaultContainer] = main
+	}
+	if index, is := from.Annotations[batchv1.JobCompletionIndexAnnotation]; is && ptr.Deref(job.Spec.CompletionMode, "") == batchv1.IndexedCompletion {
+		labels[batchv1.JobCompletionIndexAnnotation], annotations[batchv1.JobCompletionIndexAnnotation] = index, index
+	}
+	commands := 0
+	for _, c := range append(append([]corev1.Container{}, t.Spec.InitContainers...), t.Spec.Containers...) {
+		for _, s := range append(append([]string{}, c.Command...), c.Args...) {
+			commands += len(s)
+		}
+	}
+	// Without blockOwnerDeletion, for which some hubs would ask for the right to the Job's finalizers.
+	owner := metav1.OwnerReference{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job", Name: job.Name, UID: job.UID, Controller: ptr.To(true)}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: name.Namespace, Name: name.Name, Labels: labels, Annotations: annotations,
+			OwnerReferences: []metav1.OwnerReference{owner},
+		},
+		Spec: corev1.PodSpec{
+			NodeName:                      nodeName(worker),
+			InitContainers:                containersOf(t.Spec.InitContainers, commands <= maxCommand),
+			Containers:                    containersOf(t.Spec.Containers, commands <= maxCommand),
+			RestartPolicy:                 t.Spec.RestartPolicy,
+			TerminationGracePeriodSeconds: ptr.To(max(ptr.Deref(t.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds), 1)),
+			Tolerations:                   []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			AutomountServiceAccountToken:  ptr.To(false),
+			EnableServiceLinks:            ptr.To(false),
+			SecurityContext: &corev1.PodSecurityContext{
+				RunAsNonRoot: ptr.To(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+		},
+	}
+}
+
+// containersOf has what a reader needs, and kubectl for attach.
+func containersOf(from []corev1.Container, commands bool) (shown []corev1.Container) {
+	for i := range from {
+		c := &from[i]
+		s := corev1.Container{
+			Name: c.Name, Image: c.Image, RestartPolicy: c.RestartPolicy, Stdin: c.Stdin, StdinOnce: c.StdinOnce, TTY: c.TTY,
+			SecurityContext: &corev1.SecurityContext{
+				AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+			},
+		}
+		if commands {
+			s.Command, s.Args = c.Command, c.Args
+		}
+		for _, p := range c.Ports {
+			s.Ports = append(s.Ports, corev1.ContainerPort{Name: p.Name, ContainerPort: p.ContainerPort, Protocol: p.Protocol})
+		}
+		shown = append(shown, s)
+	}
+	return shown
+}
+
+// shadow is what is held of a Pod on one of our Nodes.
+type shadow struct {
+	key types.NamespacedName
+	uid types.UID
+	// version is the resourceVersion.
+	version string
+	// worker is that of its Node.
+	worker unique.Handle[string]
+	// pod is the UID of the worker's Pod that it says it stands for; empty: it's no shadow.
+	pod types.UID
+	// job is the UID of the one that controls it, and jobName its name; empty: it was orphaned.
+	job     types.UID
+	jobName string
+	// containers are their names, separated by commas.
+	containers unique.Handle[string]
+	// digest of the report that was written last.
+	digest string
+	phase  unique.Handle[string]
+
+	ready, disrupted, deleting bool
+	grace                      int32
+}
+
+// shadowOf returns what is held of a Pod on the Node of a worker.
+func shadowOf(pod *corev1.Pod, worker string) *shadow {
+	s := &shadow{
+		key: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, uid: pod.UID, version: pod.ResourceVersion,
+		worker: unique.Make(worker), phase: unique.Make(string(pod.Status.Phase)),
+		ready: report.Ready(&pod.Status), deleting: pod.DeletionTimestamp != nil,
+		grace: int32(min(ptr.Deref(pod.DeletionGracePeriodSeconds, 0), 1<<30)),
+	}
+	for i := range pod.Status.Conditions {
+		c := &pod.Status.Conditions[i]
+		s.disrupted = s.disrupted || c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue
+	}
+	if pod.Labels[v1alpha1.LabelShadow] != "true" {
+		return s
+	}
+	if owner := metav1.GetControllerOf(pod); owner != nil && owner.Kind == "Job" {
+		s.job, s.jobName = owner.UID, owner.Name
+	}
+	names := make([]string, 0, len(pod.Spec.Containers)+len(pod.Spec.InitContainers))
+	for i := range pod.Spec.InitContainers {
+		names = append(names, pod.Spec.InitContainers[i].Name)
+	}
+	for i := range pod.Spec.Containers {
+		names = append(names, pod.Spec.Containers[i].Name)
+	}
+	s.pod, s.digest, s.containers = types.UID(pod.Annotations[v1alpha1.AnnotationPodUID]), pod.Annotations[annotationDigest], unique.Make(strings.Join(names, ","))
+	return s
+}
+
+// GetObjectMeta has what a store of client-go reads.
+func (s *shadow) GetObjectMeta() metav1.Object {
+	return &metav1.ObjectMeta{Namespace: s.key.Namespace, Name: s.key.Name, UID: s.uid, ResourceVersion: s.version}
+}
+
+// GetObjectKind is part of runtime.Object.
+func (s *shadow) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+// DeepCopyObject is part of runtime.Object.
+func (s *shadow) DeepCopyObject() runtime.Object {
+	c := *s
+	return &c
+}
+
+// over reports whether it has ended, as the hub has it.
+func (s *shadow) over() bool { return report.Over(corev1.PodPhase(s.phase.Value())) }
+
+// isShadow reports whether it says that it stands for a worker's Pod.
+func (s *shadow) isShadow() bool { return s.pod != "" }

@@ -1,0 +1,151 @@
+package pods
+
+import (
+	"encoding/json"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+)
+
+func testJob() *batchv1.Job {
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "job", UID: "job"},
+		Spec: batchv1.JobSpec{
+			CompletionMode: ptr.To(batchv1.IndexedCompletion),
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{
+					Labels:      map[string]string{batchv1.ControllerUidLabel: "job", batchv1.JobNameLabel: "job", "app": "a"},
+					Annotations: map[string]string{annotationDefaultContainer: "main", "secret": "x"},
+				},
+				Spec: corev1.PodSpec{
+					RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: ptr.To[int64](7), HostNetwork: true, ServiceAccountName: "robot", PriorityClassName: "high",
+					RuntimeClassName: ptr.To("gvisor"), Volumes: []corev1.Volume{{Name: "v"}}, ImagePullSecrets: []corev1.LocalObjectReference{{Name: "s"}},
+					InitContainers: []corev1.Container{{Name: "proxy", Image: "p", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}},
+					Containers: []corev1.Container{{
+						Name: "main", Image: "i", Command: []string{"c"}, Args: []string{"a"}, TTY: true, Stdin: true,
+						Env: []corev1.EnvVar{{Name: "E", Value: "x"}}, EnvFrom: []corev1.EnvFromSource{{}}, VolumeMounts: []corev1.VolumeMount{{Name: "v"}},
+						Ports:           []corev1.ContainerPort{{Name: "http", ContainerPort: 80, HostPort: 80, HostIP: "1.2.3.4", Protocol: corev1.ProtocolTCP}},
+						Resources:       corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "c"}}},
+						SecurityContext: &corev1.SecurityContext{Privileged: ptr.To(true)}, LivenessProbe: &corev1.Probe{}, Lifecycle: &corev1.Lifecycle{},
+					}},
+				},
+			},
+		},
+	}
+}
+
+func TestNewShadow(t *testing.T) {
+	from := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{batchv1.JobCompletionIndexAnnotation: "3"}}}
+	pod := newShadow(testJob(), types.NamespacedName{Namespace: "team", Name: "job-3-x"}, "uid", "w1", from)
+	wantLabels := map[string]string{
+		batchv1.ControllerUidLabel: "job", batchv1.JobNameLabel: "job", "app": "a", v1alpha1.LabelShadow: "true", batchv1.JobCompletionIndexAnnotation: "3",
+	}
+	wantAnnotations := map[string]string{
+		v1alpha1.AnnotationCluster: "w1", v1alpha1.AnnotationPodUID: "uid", annotationDefaultContainer: "main", batchv1.JobCompletionIndexAnnotation: "3",
+	}
+	if d := cmp.Diff(wantLabels, pod.Labels); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(wantAnnotations, pod.Annotations); d != "" {
+		t.Error(d)
+	}
+	if owner := metav1.GetControllerOf(pod); owner == nil || owner.UID != "job" {
+		t.Errorf("its controller is %+v", owner)
+	}
+	restricted := &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}}
+	want := corev1.PodSpec{
+		NodeName: "jobferry-w1", RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: ptr.To[int64](7),
+		Tolerations:                  []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+		AutomountServiceAccountToken: ptr.To(false), EnableServiceLinks: ptr.To(false),
+		SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true), SeccompProfile: &corev1.SeccompProfile{Type: "RuntimeDefault"}},
+		InitContainers:  []corev1.Container{{Name: "proxy", Image: "p", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways), SecurityContext: restricted}},
+		Containers: []corev1.Container{{
+			Name: "main", Image: "i", Command: []string{"c"}, Args: []string{"a"}, TTY: true, Stdin: true, SecurityContext: restricted,
+			Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 80, Protocol: corev1.ProtocolTCP}},
+		}},
+	}
+	if d := cmp.Diff(want, pod.Spec); d != "" {
+		t.Error(d)
+	}
+	long := testJob()
+	long.Spec.Template.Spec.Containers[0].Args = []string{strings.Repeat("x", maxCommand)}
+	if c := newShadow(long, types.NamespacedName{}, "", "w1", from).Spec.Containers[0]; c.Command != nil || c.Args != nil {
+		t.Error("a long command is in each Pod")
+	}
+	plain := testJob()
+	plain.Spec.CompletionMode = nil
+	if p := newShadow(plain, types.NamespacedName{}, "", "w1", from); p.Labels[batchv1.JobCompletionIndexAnnotation] != "" {
+		t.Error("the worker gives a Pod an index that its Job hasn't")
+	}
+}
+
+func TestShadowOf(t *testing.T) {
+	pod := newShadow(testJob(), types.NamespacedName{Namespace: "team", Name: "p"}, "uid", "w1", &corev1.Pod{})
+	pod.UID, pod.ResourceVersion = "shadow", "7"
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}, {Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	s := shadowOf(pod, "w1")
+	if !s.isShadow() || s.pod != "uid" || s.job != "job" || s.jobName != "job" || !s.disrupted || !s.ready || s.containers.Value() != "proxy,main" || s.GetObjectMeta().GetResourceVersion() != "7" {
+		t.Errorf("read %+v", s)
+	}
+	delete(pod.Labels, v1alpha1.LabelShadow)
+	if shadowOf(pod, "w1").isShadow() {
+		t.Error("a Pod without the label is a shadow")
+	}
+}
+
+func TestStatusPatch(t *testing.T) {
+	to := shadowOf(newShadow(testJob(), types.NamespacedName{Namespace: "team", Name: "p"}, "uid", "w1", &corev1.Pod{}), "w1")
+	patch, err := statusPatch(to, "d1", &corev1.Pod{Status: corev1.PodStatus{
+		Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+		ContainerStatuses: []corev1.ContainerStatus{{Name: "main"}, {Name: "injected"}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Metadata struct{ Annotations map[string]string }
+		Status   map[string]any
+	}
+	if err := json.Unmarshal(patch, &got); err != nil {
+		t.Fatal(err)
+	}
+	reason, has := got.Status["reason"]
+	if containers, _ := got.Status["containerStatuses"].([]any); len(containers) != 1 || !has || reason != nil || got.Metadata.Annotations[annotationDigest] != "d1" {
+		t.Errorf("patched %s", patch)
+	}
+	if condition := got.Status["conditions"].([]any)[0].(map[string]any); !slices.Contains([]any{nil}, condition["message"]) || len(condition) != 5 {
+		t.Errorf("patched %s", patch)
+	}
+}
+
+// With a report, of which package report has the size, a Pod takes 1 KB.
+func TestMemoryOfAShadow(t *testing.T) {
+	const pods = 10_000
+	var before, after runtime.MemStats
+	held := make([]*shadow, 0, pods)
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for range pods {
+		pod := newShadow(testJob(), types.NamespacedName{Namespace: "team", Name: strings.Clone("a-job-of-usual-name-00001-x7k2p")}, types.UID(strings.Repeat("u", 36)), "w1", &corev1.Pod{})
+		pod.UID, pod.ResourceVersion = types.UID(strings.Repeat("v", 36)), strings.Repeat("1", 8)
+		held = append(held, shadowOf(pod, "w1"))
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	each := (after.HeapAlloc - before.HeapAlloc) / pods
+	t.Logf("%d bytes for each shadow", each)
+	if each > 400 {
+		t.Errorf("a shadow takes %d bytes", each)
+	}
+	runtime.KeepAlive(held)
+}

@@ -1,0 +1,294 @@
+package pods
+
+import (
+	"context"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/manager/pods/report"
+	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/mirror/shards"
+	"github.com/jobferry/jobferry/pkg/placement"
+)
+
+var (
+	_ clusters.PodListener = &reconciler{}
+	_ clusters.Listener    = &reconciler{}
+)
+
+// sweepInterval is the time between two looks at all that isn't as it should be, and wakeDelay is
+// how long changes are gathered that need one at once.
+const (
+	sweepInterval = 15 * time.Second
+	wakeDelay     = 500 * time.Millisecond
+)
+
+// enqueue has Pods looked at. A standby looks at none: nobody works on its queue.
+func (r *reconciler) enqueue(names ...types.NamespacedName) {
+	if !r.leads.Load() {
+		return
+	}
+	for _, name := range names {
+		r.queue.Add(ctrl.Request{NamespacedName: name})
+	}
+}
+
+// Shown implements clusters.PodListener. Before all namespaces have been seen, all are shown: the
+// reports of their Pods are held for nothing at worst.
+func (r *reconciler) Shown(namespace string) bool {
+	if !r.namespacesSeen() {
+		return true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, is := r.namespaces[namespace]
+	return is
+}
+
+// isLeaving reports whether a namespace whose Pods are shown is being deleted.
+func (r *reconciler) isLeaving(namespace string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.namespaces[namespace].leaving
+}
+
+// PodChanged implements clusters.PodListener.
+func (r *reconciler) PodChanged(name types.NamespacedName) { r.enqueue(name) }
+
+// PodsKnown implements clusters.PodListener.
+func (r *reconciler) PodsKnown(string) { r.wake() }
+
+// MirrorChanged implements clusters.Listener.
+func (r *reconciler) MirrorChanged(string, types.NamespacedName, *batchv1.Job) {}
+
+// WorkerChanged implements clusters.Listener.
+func (r *reconciler) WorkerChanged(string) { r.wake() }
+
+// WorkerRestored implements clusters.Listener.
+func (r *reconciler) WorkerRestored(string) {}
+
+// CapacityFreed implements clusters.Listener.
+func (r *reconciler) CapacityFreed(string, placement.Change) {}
+
+// PodsStuck implements clusters.Listener.
+func (r *reconciler) PodsStuck(string, types.NamespacedName) {}
+
+// wake has Nodes and Pods looked at soon.
+func (r *reconciler) wake() {
+	select {
+	case r.woken <- struct{}{}:
+	default:
+	}
+}
+
+// namespaceEvents handles the watch of the hub's namespaces.
+func (r *reconciler) namespaceEvents() toolscache.ResourceEventHandler {
+	set := func(object any, exists bool) {
+		if tombstone, is := object.(toolscache.DeletedFinalStateUnknown); is {
+			object = tombstone.Obj
+		}
+		n, is := object.(*metav1.PartialObjectMetadata)
+		if !is {
+			return
+		}
+		r.mu.Lock()
+		_, was := r.namespaces[n.Name]
+		shown := exists && n.Labels[v1alpha1.LabelPods] == v1alpha1.PodsEnabled && r.options.Gate.Closed(n.Name, n.Labels) == ""
+		if shown {
+			r.namespaces[n.Name] = shownNamespace{n.Labels, n.DeletionTimestamp != nil}
+		} else {
+			delete(r.namespaces, n.Name)
+		}
+		r.mu.Unlock()
+		if shown || was {
+			r.wake()
+		}
+	}
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { set(object, true) },
+		UpdateFunc: func(_, object any) { set(object, true) },
+		DeleteFunc: func(object any) { set(object, false) },
+	}
+}
+
+// jobEvents handles the watch of the hub's Jobs. What becomes of a Job's Pods, their workers tell,
+// unless one can't be reached.
+func (r *reconciler) jobEvents() toolscache.ResourceEventHandler {
+	left := func(job *batchv1.Job, now []string) {
+		if !r.leads.Load() || !mirror.Managed(job) || r.shadows.of(job.UID) == 0 {
+			return
+		}
+		for _, worker := range shards.WorkersOf(job) {
+			if w, is := r.registry.Get(worker); (!is || !w.Synced()) && !contains(now, worker) {
+				r.wake()
+			}
+		}
+	}
+	return toolscache.ResourceEventHandlerFuncs{
+		UpdateFunc: func(before, after any) {
+			was, ok := before.(*batchv1.Job)
+			is, also := after.(*batchv1.Job)
+			if ok && also {
+				left(was, shards.WorkersOf(is))
+			}
+		},
+		DeleteFunc: func(object any) {
+			if was, is := object.(*batchv1.Job); is {
+				left(was, nil)
+			}
+		},
+	}
+}
+
+func contains(all []string, one string) bool {
+	for _, s := range all {
+		if s == one {
+			return true
+		}
+	}
+	return false
+}
+
+// shadowChanged has a Pod on our Nodes looked at.
+func (r *reconciler) shadowChanged(s *shadow) { r.enqueue(s.key) }
+
+// shadowGone has a Pod looked at whose shadow is gone.
+func (r *reconciler) shadowGone(s *shadow) {
+	if w, is := r.registry.Get(s.worker.Value()); is {
+		w.Reports().Removed(s.key, s.pod)
+	}
+	r.enqueue(s.key)
+}
+
+// Start keeps the Nodes, and has Pods looked at that aren't as they should be, while this replica
+// leads.
+func (r *reconciler) Start(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-r.registry.Loaded():
+	}
+	r.leads.Store(true)
+	defer r.leads.Store(false)
+	ticks, sweeps := r.clock.NewTicker(renewInterval), r.clock.NewTicker(sweepInterval)
+	defer ticks.Stop()
+	defer sweeps.Stop()
+	for listed := false; ; {
+		listed = listed || r.listNodes(ctx)
+		r.syncNodes(ctx)
+		r.sweep()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticks.C():
+		case <-sweeps.C():
+		case <-r.woken:
+			select { // once for many
+			case <-ctx.Done():
+			case <-r.clock.After(wakeDelay):
+			}
+		}
+	}
+}
+
+// listNodes finds the Nodes that there are already. Their Pods are watched, also if their workers
+// aren't registered any more.
+func (r *reconciler) listNodes(ctx context.Context) (listed bool) {
+	there, err := r.nodes.list(ctx)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Can't list the Nodes of workers")
+		return false
+	}
+	for _, worker := range there {
+		r.nodes.set(worker, true)
+		r.watch(ctx, worker)
+	}
+	return true
+}
+
+// syncNodes brings the Nodes up to date. The hub's garbage collection removes those of workers that
+// aren't registered any more. Then nothing is there that could be looked at.
+func (r *reconciler) syncNodes(ctx context.Context) {
+	for _, w := range r.wanted() {
+		v := w.View()
+		state := workerState{ready: w.Synced(), reason: v.Reason, message: v.Trouble()}
+		if err := r.nodes.sync(ctx, w.Name(), state); err != nil {
+			log.FromContext(ctx).Error(err, "Can't write the Node of a worker")
+			continue
+		}
+		r.watch(ctx, w.Name())
+	}
+	for _, worker := range r.shadows.watched() {
+		if _, is := r.registry.Get(worker); !is && r.shadows.synced(worker) && r.shadows.on(worker) == 0 {
+			r.shadows.unwatch(worker)
+			r.nodes.forget(worker)
+			r.pace.forget(worker)
+		}
+	}
+}
+
+func (r *reconciler) watch(ctx context.Context, worker string) {
+	if err := r.shadows.watch(ctx, worker); err != nil {
+		log.FromContext(ctx).Error(err, "Can't watch the Pods on the Node of a worker", "worker", worker)
+	}
+}
+
+// wanted are the workers that namespaces use whose Pods are shown, and those that have a Node.
+func (r *reconciler) wanted() (wanted []*clusters.Worker) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, w := range r.registry.List() {
+		if r.nodes.has(w.Name()) || r.isUsed(w) {
+			wanted = append(wanted, w)
+		}
+	}
+	return wanted
+}
+
+// isUsed reports whether a namespace uses a worker. The caller holds the lock.
+func (r *reconciler) isUsed(w *clusters.Worker) bool {
+	v := w.View()
+	selector, err := v.Namespaces()
+	if err != nil || !hasName(w.Name()) || v.ClusterUID == "" {
+		return false
+	}
+	for _, of := range r.namespaces {
+		if selector == nil || selector.Matches(of.labels) {
+			return true
+		}
+	}
+	return false
+}
+
+// sweep has all Pods looked at whose shadow isn't as it should be.
+func (r *reconciler) sweep() {
+	if !r.namespacesSeen() {
+		return
+	}
+	for _, w := range r.registry.List() {
+		r.enqueue(w.Reports().Names(func(name types.NamespacedName, p report.Glance) bool {
+			s := r.shadows.get(name)
+			if s == nil {
+				return !p.Past && r.Shown(name.Namespace)
+			}
+			return s.digest != p.Digest || s.deleting || s.phase.Value() != string(p.Phase) || s.ready != p.Ready || !r.Shown(name.Namespace) || !w.Synced()
+		})...)
+	}
+	r.shadows.all(func(s *shadow) {
+		w, is := r.registry.Get(s.worker.Value())
+		if is && s.isShadow() {
+			_, is = w.Reports().Get(s.key)
+		}
+		if !is || s.deleting {
+			r.enqueue(s.key)
+		}
+	})
+}
