@@ -142,7 +142,7 @@ func TestKubectlOnTheHub(t *testing.T) {
 	})
 	t.Run("port-forward", func(t *testing.T) {
 		for protocol := range map[string]bool{"SPDY": true, "WebSocket": true} {
-			conn, err := forward(f, t, f.Hub.RESTConfig(), f.NS, pod, protocol)
+			conn, err := forward(t, f.Hub.RESTConfig(), f.NS, pod, protocol)
 			s.check(err)
 			for request, port := range []int{80, 6060} {
 				who, line := talk(t, conn, request, port)
@@ -187,8 +187,8 @@ func TestFollowedLogs(t *testing.T) {
 	}
 }
 
-// A tenant who writes Pods on the Node himself, or edits those that stand for his, reaches no Pod of
-// another namespace, and none of his own that isn't of a Job.
+// A tenant who writes Pods on the Node himself, or edits those that stand for his, reaches no Pod
+// of another namespace, and none of his own that isn't of a Job.
 func TestATenantWritesPodsOnTheNode(t *testing.T) {
 	f, victim := ferrytest.For(t), ferrytest.For(t)
 	f.RunManager()
@@ -220,7 +220,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: tenant}]
 		if err == nil {
 			log.Close()
 		}
-		conn, sessionErr := forward(f, t, config, f.NS, name, "SPDY")
+		conn, sessionErr := forward(t, config, f.NS, name, "SPDY")
 		if sessionErr == nil {
 			conn.Close()
 		}
@@ -266,8 +266,8 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: tenant}]
 	s.check(err)
 }
 
-// Who reaches the port needs a certificate of the hub's client CA, and the right to the Node's proxy.
-// Who has both gets what is served, and nothing else of a kubelet.
+// Who reaches the port needs a certificate of the hub's client CA, and the right to the Node's
+// proxy. Who has both gets what is served, and nothing else of a kubelet.
 func TestWhoReachesThePort(t *testing.T) {
 	f := ferrytest.For(t)
 	f.RunManager()
@@ -405,8 +405,8 @@ func TestTheProgramServesNodes(t *testing.T) {
 	}
 }
 
-// An API server that verifies kubelets' certificates gets one of the hub's signer, once somebody has
-// approved it, and none before.
+// An API server that verifies kubelets' certificates gets one of the hub's signer, once somebody
+// has approved it, and none before.
 func TestTheHubsSigner(t *testing.T) {
 	f := ferrytest.ForHub(t, "strict")
 	s := &server{t: t, port: freePort(t)}
@@ -468,7 +468,7 @@ func login(f *ferrytest.Ferry, t *testing.T, name string) *rest.Config {
 }
 
 // forward connects to ports of a Pod as kubectl does.
-func forward(f *ferrytest.Ferry, t *testing.T, config *rest.Config, namespace, pod, protocol string) (httpstream.Connection, error) {
+func forward(t *testing.T, config *rest.Config, namespace, pod, protocol string) (httpstream.Connection, error) {
 	t.Helper()
 	target, err := url.Parse(config.Host + "/api/v1/namespaces/" + namespace + "/pods/" + pod + "/portforward")
 	if err != nil {

@@ -21,8 +21,8 @@
 //
 // # Which Pod
 //
-// A tenant may write Pods of his namespace as he likes, on any Node. So a Pod of the hub is believed
-// in nothing. It only says which Job, worker and Pod are meant:
+// A tenant may write Pods of his namespace as he likes, on any Node. So a Pod of the hub is
+// believed in nothing. It only says which Job, worker and Pod are meant:
 //
 //   - the label jobferry.dev/shadow, and a Node jobferry-<worker>: else the Pod isn't one of ours;
 //   - its controller: the hub Job, by name and UID, in the Pod's own namespace;
@@ -33,8 +33,8 @@
 // name and exactly that UID, and the mirror as its controller. So a tenant who edits all of this
 // reaches Pods of Jobs in his own namespace, and no others.
 //
-// The Pod is read before the authorization, which needs its Node. Who has no right to it is told the
-// same as if there were none.
+// The Pod is read before the authorization, which needs its Node. Who has no right to it is told
+// the same as if there were none.
 //
 // # Errors
 //
@@ -52,6 +52,6 @@
 //
 // github.com/virtual-kubelet/virtual-kubelet (v1.14.1) has this API in its node/api, but it ends
 // each session and gives its streams to a provider, which would have to begin another session with
-// the worker. Here the bytes of a session pass as they are, of any protocol. It would also bring its
-// own router, logging and tracing.
+// the worker. Here the bytes of a session pass as they are, of any protocol. It would also bring
+// its own router, logging and tracing.
 package kubelet

@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// WriteError answers a request for a subresource with an error: of a log with its text, of a session
-// with a Status.
+// WriteError answers a request for a subresource with an error: of a log with its text, of a
+// session with a Status.
 func WriteError(w http.ResponseWriter, subresource string, err error) {
 	status := statusOf(err)
 	if subresource == Log {

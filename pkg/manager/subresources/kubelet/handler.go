@@ -68,8 +68,8 @@ type Backends struct {
 	Serve func(http.ResponseWriter, *http.Request, Request)
 }
 
-// maxReviews is how many Pods are read, or authorized, at a time. Others wait. Of them, those of one
-// namespace have half.
+// maxReviews is how many Pods are read, or authorized, at a time. Others wait. Of them, those of
+// one namespace have half.
 const maxReviews = 8
 
 // handler serves the API.

@@ -1,5 +1,5 @@
-// Package nodecert has the certificate with which a replica of the manager serves the kubelet's API:
-// self-signed, or issued by the hub's signer kubernetes.io/kubelet-serving.
+// Package nodecert has the certificate with which a replica of the manager serves the kubelet's
+// API: self-signed, or issued by the hub's signer kubernetes.io/kubelet-serving.
 //
 // That signer wants the name of a node (system:node:…, in system:nodes) and an address. API servers
 // check the address alone, so one name will do for all Nodes that stand for workers. No controller
