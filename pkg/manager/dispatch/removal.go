@@ -59,8 +59,8 @@ func (p *Plan) confirmGone(s *Snapshot) {
 // planFinished leaves everything as it is: the mirror stays, with its Pods and their logs, until
 // the hub Job is gone. Only from a worker that is being removed the mirror is deleted now. The Job
 // has lost its finalizer with its last status, unless somebody else wrote that. A mirror that runs
-// although its Job has finished, such as one that was restored from a backup, is stopped, and a copy
-// that has ended is removed.
+// although its Job has finished, such as one that was restored from a backup, is stopped, and a
+// copy that has ended is removed.
 func planFinished(s *Snapshot) Plan {
 	var plan Plan
 	for _, w := range s.AssignedWorkers() {
