@@ -51,7 +51,8 @@ const (
 	// LabelDispatch on a namespace of the hub has its Jobs dispatched: DispatchEnabled or
 	// DispatchAllowed. Jobs of other namespaces are left alone.
 	LabelDispatch = "jobferry.dev/dispatch"
-	// LabelPods on a dispatched namespace, with PodsEnabled, has the Pods of its Jobs shown on the hub.
+	// LabelPods on a dispatched namespace, with PodsEnabled, has the Pods of its Jobs shown on the
+	// hub.
 	LabelPods = "jobferry.dev/pods"
 )
 

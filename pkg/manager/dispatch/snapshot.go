@@ -219,7 +219,8 @@ type PodsReport struct {
 	// reason.
 	Unschedulable int
 	Message       string
-	// Unbound is the number of other Pods without a node, and UnboundWhy who keeps one of them from it.
+	// Unbound is the number of other Pods without a node, and UnboundWhy who keeps one of them from
+	// it.
 	Unbound    int
 	UnboundWhy string
 	// Bound is the number of Pods that have a node and have not ended.

@@ -31,8 +31,8 @@ func on(node string) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) { pod.Spec.NodeName, pod.Status.Phase = node, corev1.PodRunning }
 }
 
-// A worker's Job controller stops, and the Pods end: that's told once, when it has held for a while,
-// and nothing is written for it. The Job ends when its controller is back.
+// A worker's Job controller stops, and the Pods end: that's told once, when it has held for a
+// while, and nothing is written for it. The Job ends when its controller is back.
 func TestPodsThatNobodyCounts(t *testing.T) {
 	w := newWorld(t)
 	a := runsPod(w, on("node"))

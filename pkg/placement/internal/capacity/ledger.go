@@ -73,7 +73,8 @@ func New(onFreed func(change.Change)) *Ledger {
 
 // OnStuck has the callback called with a Job when the scheduler or a kubelet first says of one of
 // its Pods that it can't start, or can't yet, unless a Pod of the Job has run, and when the last of
-// its Pods has ended. The same holds for it as for that of New. It must be set before the Ledger is used.
+// its Pods has ended. The same holds for it as for that of New. It must be set before the Ledger is
+// used.
 func (l *Ledger) OnStuck(callback func(job types.NamespacedName)) { l.onStuck = callback }
 
 // OnLeft has the callback called when a change would compare so many reservations with nodes that
