@@ -21,7 +21,8 @@ type Report struct {
 	UnboundWhy string
 	// Bound counts the Pods that have a node and haven't ended.
 	Bound int
-	// Running counts those of Bound of which a container ran, and Unready those whose node isn't ready.
+	// Running counts those of Bound of which a container ran, and Unready those whose node isn't
+	// ready.
 	Running, Unready int
 	// Since is when the scheduler first failed for one of the unschedulable Pods, by the worker's
 	// clock; zero without any.
