@@ -124,7 +124,8 @@ func (r *release) usersSeePods(ns, job string) {
 	}
 }
 
-// podsAddress is where the hub's API server reaches the manager as a kubelet, in place of a Pod's own.
+// podsAddress is where the hub's API server reaches the manager as a kubelet, in place of a Pod's
+// own.
 const podsAddress = "--pods-address=127.0.0.1"
 
 func podsPort(t *testing.T) string {

@@ -9,8 +9,8 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 )
 
-// A Pod that is neither restarted nor loses readiness takes three writes: it's created, runs, and has
-// ended.
+// A Pod that is neither restarted nor loses readiness takes three writes: it's created, runs, and
+// has ended.
 func TestWrites(t *testing.T) {
 	const pods = 15
 	w := shown(t)

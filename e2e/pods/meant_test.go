@@ -23,11 +23,10 @@ func TestNobodyMeantIt(t *testing.T) {
 	w.Register("w1", "w2")
 	w.Submit("lost", rigtest.RunForever(), rigtest.Parallel(2), ferrytest.OnWorker("w1"))
 	w.Submit("removed", rigtest.RunForever(), rigtest.Parallel(2), ferrytest.OnWorker("w2"))
-	lost, removed := map[string]*corev1.Pod{}, map[string]*corev1.Pod{}
 	w.HubJobUntil("lost", rigtest.Running(2))
-	lost = w.shownAs("w1", "lost", running)
+	lost := w.shownAs("w1", "lost", running)
 	w.HubJobUntil("removed", rigtest.Running(2))
-	removed = w.shownAs("w2", "removed", running)
+	removed := w.shownAs("w2", "removed", running)
 
 	m.Stop()
 	w.Kubectl(w.Hub, "", "delete", "node", "jobferry-w2")

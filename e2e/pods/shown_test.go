@@ -90,14 +90,14 @@ func testEnd(t *testing.T, w *world) {
 	}
 }
 
-func testIndexed(t *testing.T, w *world) {
+func testIndexed(_ *testing.T, w *world) {
 	w.Submit("job", rigtest.RunForever(), rigtest.Indexed(3))
 	w.anyPodUntil(w.Hub, "job", func(p *corev1.Pod) bool {
 		return running(p) && p.Labels["batch.kubernetes.io/job-completion-index"] == "2" && p.Annotations["batch.kubernetes.io/job-completion-index"] == "2"
 	})
 }
 
-func testDeleted(t *testing.T, w *world) {
+func testDeleted(_ *testing.T, w *world) {
 	w.Submit("job", rigtest.RunForever(), rigtest.Parallel(2), ferrytest.OnWorker("w1"))
 	w.HubJobUntil("job", rigtest.Running(2))
 	before := w.shownAs("w1", "job", running)
@@ -120,7 +120,7 @@ func testDeleted(t *testing.T, w *world) {
 	w.same("w1", "job", before)
 }
 
-func testJobDeleted(t *testing.T, w *world) {
+func testJobDeleted(_ *testing.T, w *world) {
 	for _, propagation := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground} {
 		w.Submit("job", rigtest.RunForever(), rigtest.Parallel(2), ferrytest.OnWorker("w2"))
 		w.HubJobUntil("job", rigtest.Running(2))
@@ -180,7 +180,7 @@ func testHostile(t *testing.T, w *world) {
 }
 
 // What shows a Pod is nothing that the hub's admission minds, however the Pod is.
-func testRestricted(t *testing.T, w *world) {
+func testRestricted(_ *testing.T, w *world) {
 	w.NamespaceIn("w1")
 	w.Kubectl(w.Hub, "", "label", "namespace", w.NS, "pod-security.kubernetes.io/enforce=restricted")
 	w.Submit("job", rigtest.RunForever(), ferrytest.OnWorker("w1"), func(j *batchv1.Job) {

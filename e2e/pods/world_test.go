@@ -91,7 +91,8 @@ func (w *world) pods(in *rig.Cluster, job string) map[string]*corev1.Pod {
 	return all
 }
 
-// shownAs waits until the hub shows the Pods that a Job has in a worker, and each as a condition says.
+// shownAs waits until the hub shows the Pods that a Job has in a worker, and each as a condition
+// says.
 func (w *world) shownAs(worker, job string, condition func(*corev1.Pod) bool) map[string]*corev1.Pod {
 	w.t.Helper()
 	there := w.pods(w.Cluster(worker), job)

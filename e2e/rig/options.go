@@ -50,8 +50,8 @@ type Options struct {
 	FaultProxy bool
 	// Audit logs every finished request to the API server to a file. See Cluster.Requests.
 	Audit bool
-	// SignedKubelets says that the API server calls only kubelets whose certificate is of the cluster's
-	// authority, and that the controller manager signs approved requests for one.
+	// SignedKubelets says that the API server calls only kubelets whose certificate is of the
+	// cluster's authority, and that the controller manager signs approved requests for one.
 	SignedKubelets bool
 	// PriorityAndFairness turns the API server's own request queuing on. Default off: it costs CPU
 	// on a small machine, and the limits are set so high that nothing would queue.
