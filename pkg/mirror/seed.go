@@ -80,11 +80,11 @@ func Forgot(hub, mirror *batchv1.Job) bool {
 	return forgot && !Finished(mirror)
 }
 
-// EndedForgetful reports whether a mirror has ended without progress that the hub shows. Its end is
-// not that of the Job.
+// EndedForgetful reports whether a mirror has ended without progress that the hub shows, which
+// doesn't show how the Job ends. The mirror's end is not that of the Job.
 func EndedForgetful(hub, mirror *batchv1.Job) bool {
 	_, forgot := forgotten(hub, mirror)
-	return forgot && Finished(mirror)
+	return forgot && Finished(mirror) && OutcomeOf(hub) == Undecided
 }
 
 // forgotten returns the status of a mirror that has lost progress, with what the hub knows of it.
