@@ -38,7 +38,7 @@ func newIdentities() *identities {
 }
 
 // record assigns a cluster to a worker, unless it has one, and returns the worker that has it. If
-// that is another one, free is called when it's forgotten.
+// that is another one, free is called when it's forgotten; nil: nothing is, and who waits stays.
 func (i *identities) record(uid types.UID, worker string, free func()) string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -46,7 +46,7 @@ func (i *identities) record(uid types.UID, worker string, free func()) string {
 	switch {
 	case !recorded:
 		i.workers[uid], has = worker, worker
-	case has != worker:
+	case has != worker && free != nil:
 		if i.waiting[has] == nil {
 			i.waiting[has] = map[string]func(){}
 		}
@@ -60,7 +60,7 @@ func (i *identities) record(uid types.UID, worker string, free func()) string {
 func (i *identities) recordAll(known []v1alpha1.WorkerCluster) {
 	for n := range known {
 		if uid := known[n].Status.ClusterUID; uid != "" {
-			i.record(uid, known[n].Name, func() {})
+			i.record(uid, known[n].Name, nil)
 		}
 	}
 }

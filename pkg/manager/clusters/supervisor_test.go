@@ -85,7 +85,11 @@ func TestOneClusterUnderTwoNames(t *testing.T) {
 	w.untilState(first, Ready, v1alpha1.ReasonConnected)
 	second := w.register("second", c.Kubeconfig("t"))
 	w.untilState(second, Refused, v1alpha1.ReasonDuplicate)
-	w.registry.remove("first") // the next probe would be in a minute
+	both := make([]v1alpha1.WorkerCluster, 2)
+	both[0].Name, both[0].Status.ClusterUID = "first", "uid"
+	both[1].Name, both[1].Status.ClusterUID = "second", "uid"
+	w.registry.identities.recordAll(both) // as any look at the WorkerClusters does
+	w.registry.remove("first")            // the next probe would be in a minute
 	w.untilState(second, Ready, v1alpha1.ReasonConnected)
 	w.registry.remove("second")
 	w.untilState(w.register("third", c.Kubeconfig("t")), Ready, v1alpha1.ReasonConnected)
