@@ -100,8 +100,9 @@ type PodListener interface {
 	Shown(namespace string) bool
 	// PodChanged: a Pod of a Job in a worker was added, changed or deleted.
 	PodChanged(types.NamespacedName)
-	// PodsKnown: it's another time known whether all Pods of a worker are.
-	PodsKnown(worker string)
+	// WorkersChanged: a worker was registered or removed, its View changed, or it's known, or no more,
+	// that all of its Pods have been told.
+	WorkersChanged()
 }
 
 // Listener is called on changes, once the Registry and its workers show them. Its methods are

@@ -222,7 +222,7 @@ func (r *Registry) callbacks(name string) feed.Options {
 	}
 	if pods := r.options.Pods; pods != nil {
 		options.PodShown, options.PodChanged = pods.Shown, pods.PodChanged
-		options.PodsKnown = func() { pods.PodsKnown(name) }
+		options.PodsKnown = pods.WorkersChanged
 	}
 	return options
 }
@@ -230,6 +230,9 @@ func (r *Registry) callbacks(name string) feed.Options {
 // workerChanged is called when the View of a worker has changed.
 func (r *Registry) workerChanged(name string) {
 	r.tell(func(l Listener) { l.WorkerChanged(name) })
+	if pods := r.options.Pods; pods != nil {
+		pods.WorkersChanged()
+	}
 	r.queue.Add(request(name))
 	r.updateIsolation()
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -25,15 +24,10 @@ type hubNamespaces struct {
 	gate  namespaces.Gate
 }
 
-// namespaceMetadata names the kind that is read.
-func namespaceMetadata() *metav1.PartialObjectMetadata {
-	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Namespace"}}
-}
-
 // labels returns the labels of a namespace, which must not be changed. One that isn't in the cache
 // yet has none; its event enqueues its Jobs.
 func (n *hubNamespaces) labels(ctx context.Context, name string) labels.Set {
-	namespace := namespaceMetadata()
+	namespace := namespaces.Metadata()
 	if err := n.cache.Get(ctx, types.NamespacedName{Name: name}, namespace, client.UnsafeDisableDeepCopy); err != nil {
 		if !apierrors.IsNotFound(err) {
 			log.FromContext(ctx).Error(err, "Can't read the hub's cache")

@@ -123,7 +123,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, registered *clusters.Reg
 	}
 	for _, from := range []source.Source{
 		seenAll{source.Kind(mgr.GetCache(), &batchv1.Job{}, t.jobEvents()), r.jobsSeen},
-		source.Kind(mgr.GetCache(), namespaceMetadata(), t.namespaceEvents()),
+		source.Kind(mgr.GetCache(), namespaces.Metadata(), t.namespaceEvents()),
 	} {
 		if err := c.Watch(from); err != nil {
 			return fmt.Errorf("jobs: %w", err)

@@ -46,11 +46,25 @@ func moved(s *snapshot)     { s.job.placed = false }
 func stranger(s *snapshot)  { s.shadow.pod = "" }
 func changed(s *snapshot)   { s.pod.Digest, s.pod.Since = "2", testNow }
 
+// decision is what is to be decided of the usual Pod, edited.
+type decision struct {
+	edits []edit
+	want  Action
+}
+
+func (d decision) check(t *testing.T) {
+	s := usual()
+	for _, edit := range d.edits {
+		edit(s)
+	}
+	got, after := decide(s)
+	if got != d.want || (got == Wait) != (after > 0) {
+		t.Errorf("decided %q, after %s; want %q", got, after, d.want)
+	}
+}
+
 func TestDecide(t *testing.T) {
-	rows := map[string]struct {
-		edits []edit
-		want  Action
-	}{
+	for name, row := range map[string]decision{
 		"as it should be":                     {nil, Nothing},
 		"not shown yet":                       {[]edit{noShadow}, Create},
 		"not shown yet, has ended":            {[]edit{noShadow, podEnded}, Create},
@@ -95,8 +109,14 @@ func TestDecide(t *testing.T) {
 		"an orphan of a Job that is there":     {[]edit{func(s *snapshot) { s.shadow.job = "" }}, Remove},
 		"an orphan, its Job is gone":           {[]edit{noJob, func(s *snapshot) { s.shadow.job = "" }}, Nothing},
 		"an orphan, its Job and Pod are gone":  {[]edit{noJob, noPod, func(s *snapshot) { s.shadow.job = "" }}, Remove},
+	} {
+		t.Run(name, row.check)
+	}
+}
 
-		// Who has deleted it.
+// The shadow is being deleted, and by whom.
+func TestDecideOfADeletion(t *testing.T) {
+	for name, row := range map[string]decision{
 		"a person":                              {[]edit{deleted}, PassOn},
 		"a person, by force":                    {[]edit{atOnce}, Nothing},
 		"a namespace that is being deleted":     {[]edit{deleted, leaving}, Remove},
@@ -116,18 +136,8 @@ func TestDecide(t *testing.T) {
 		"garbage collection, Job is gone":       {[]edit{deleted, noJob}, Remove},
 		"garbage collection, of an earlier Job": {[]edit{deleted, func(s *snapshot) { s.job.uid = "another" }}, Remove},
 		"nobody, in a namespace without label":  {[]edit{deleted, func(s *snapshot) { s.shown = false }}, Remove},
-	}
-	for name, row := range rows {
-		t.Run(name, func(t *testing.T) {
-			s := usual()
-			for _, edit := range row.edits {
-				edit(s)
-			}
-			got, after := decide(s)
-			if got != row.want || (got == Wait) != (after > 0) {
-				t.Errorf("decided %q, after %s; want %q", got, after, row.want)
-			}
-		})
+	} {
+		t.Run(name, row.check)
 	}
 }
 

@@ -113,7 +113,9 @@ func (r *reconciler) refill(ctx context.Context, s *seen) error {
 	if err := s.in.Client().Get(ctx, s.name, pod); err != nil {
 		return fmt.Errorf("pod %s of worker %s: %w", s.name, s.worker, err)
 	}
-	s.in.Reports().Set(report.Slimmed(pod))
+	if slim, hold := report.Slim(pod, true); hold {
+		s.in.Reports().Set(slim)
+	}
 	return nil
 }
 

@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
@@ -120,9 +118,7 @@ func New(mgr ctrl.Manager, recorder events.EventRecorder, options Options) (*Con
 func (c *Controller) SetupWithManager(ctx context.Context, mgr ctrl.Manager, registered *clusters.Registry) error {
 	r := c.reconciler
 	r.registry = registered
-	registered.AddListener(r)
-	namespaceKind := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Namespace"}}
-	all, err := mgr.GetCache().GetInformer(ctx, namespaceKind, cache.BlockUntilSynced(false))
+	all, err := mgr.GetCache().GetInformer(ctx, namespaces.Metadata(), cache.BlockUntilSynced(false))
 	if err != nil {
 		return fmt.Errorf("namespaces: %w", err)
 	}

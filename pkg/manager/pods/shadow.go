@@ -1,6 +1,8 @@
 package pods
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"unique"
 
@@ -33,9 +35,7 @@ func nodeName(worker string) string { return v1alpha1.NodePrefix + worker }
 func newShadow(job *batchv1.Job, name types.NamespacedName, uid types.UID, worker string, from *corev1.Pod) *corev1.Pod {
 	t := &job.Spec.Template
 	labels := map[string]string{}
-	for key, value := range t.Labels {
-		labels[key] = value
-	}
+	maps.Copy(labels, t.Labels)
 	labels[v1alpha1.LabelShadow] = "true"
 	annotations := map[string]string{v1alpha1.AnnotationCluster: worker, v1alpha1.AnnotationPodUID: string(uid)}
 	if main, is := t.Annotations[annotationDefaultContainer]; is {
@@ -45,8 +45,8 @@ func newShadow(job *batchv1.Job, name types.NamespacedName, uid types.UID, worke
 		labels[batchv1.JobCompletionIndexAnnotation], annotations[batchv1.JobCompletionIndexAnnotation] = index, index
 	}
 	commands := 0
-	for _, c := range append(append([]corev1.Container{}, t.Spec.InitContainers...), t.Spec.Containers...) {
-		for _, s := range append(append([]string{}, c.Command...), c.Args...) {
+	for _, c := range slices.Concat(t.Spec.InitContainers, t.Spec.Containers) {
+		for _, s := range slices.Concat(c.Command, c.Args) {
 			commands += len(s)
 		}
 	}
@@ -136,11 +136,10 @@ func shadowOf(pod *corev1.Pod, worker string) *shadow {
 		s.job, s.jobName = owner.UID, owner.Name
 	}
 	names := make([]string, 0, len(pod.Spec.Containers)+len(pod.Spec.InitContainers))
-	for i := range pod.Spec.InitContainers {
-		names = append(names, pod.Spec.InitContainers[i].Name)
-	}
-	for i := range pod.Spec.Containers {
-		names = append(names, pod.Spec.Containers[i].Name)
+	for _, all := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range all {
+			names = append(names, all[i].Name)
+		}
 	}
 	s.pod, s.digest, s.containers = types.UID(pod.Annotations[v1alpha1.AnnotationPodUID]), pod.Annotations[annotationDigest], unique.Make(strings.Join(names, ","))
 	return s

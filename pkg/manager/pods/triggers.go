@@ -2,6 +2,7 @@ package pods
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -16,13 +17,10 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/pods/report"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
-	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
-var (
-	_ clusters.PodListener = &reconciler{}
-	_ clusters.Listener    = &reconciler{}
-)
+var _ clusters.PodListener = &reconciler{}
 
 // sweepInterval is the time between two looks at all that isn't as it should be, and wakeDelay is
 // how long changes are gathered that need one at once.
@@ -63,31 +61,8 @@ func (r *reconciler) isLeaving(namespace string) bool {
 // PodChanged implements clusters.PodListener.
 func (r *reconciler) PodChanged(name types.NamespacedName) { r.enqueue(name) }
 
-// PodsKnown implements clusters.PodListener.
-func (r *reconciler) PodsKnown(string) { r.wake() }
-
-// MirrorChanged implements clusters.Listener.
-func (r *reconciler) MirrorChanged(string, types.NamespacedName, *batchv1.Job) {}
-
-// WorkerChanged implements clusters.Listener.
-func (r *reconciler) WorkerChanged(string) { r.wake() }
-
-// WorkerRestored implements clusters.Listener.
-func (r *reconciler) WorkerRestored(string) {}
-
-// CapacityFreed implements clusters.Listener.
-func (r *reconciler) CapacityFreed(string, placement.Change) {}
-
-// PodsStuck implements clusters.Listener.
-func (r *reconciler) PodsStuck(string, types.NamespacedName) {}
-
-// wake has Nodes and Pods looked at soon.
-func (r *reconciler) wake() {
-	select {
-	case r.woken <- struct{}{}:
-	default:
-	}
-}
+// WorkersChanged implements clusters.PodListener: Nodes and Pods are looked at soon.
+func (r *reconciler) WorkersChanged() { wake.Signal(r.woken) }
 
 // namespaceEvents handles the watch of the hub's namespaces.
 func (r *reconciler) namespaceEvents() toolscache.ResourceEventHandler {
@@ -109,7 +84,7 @@ func (r *reconciler) namespaceEvents() toolscache.ResourceEventHandler {
 		}
 		r.mu.Unlock()
 		if shown || was {
-			r.wake()
+			wake.Signal(r.woken)
 		}
 	}
 	return toolscache.ResourceEventHandlerFuncs{
@@ -127,8 +102,8 @@ func (r *reconciler) jobEvents() toolscache.ResourceEventHandler {
 			return
 		}
 		for _, worker := range shards.WorkersOf(job) {
-			if w, is := r.registry.Get(worker); (!is || !w.Synced()) && !contains(now, worker) {
-				r.wake()
+			if w, is := r.registry.Get(worker); (!is || !w.Synced()) && !slices.Contains(now, worker) {
+				wake.Signal(r.woken)
 			}
 		}
 	}
@@ -146,15 +121,6 @@ func (r *reconciler) jobEvents() toolscache.ResourceEventHandler {
 			}
 		},
 	}
-}
-
-func contains(all []string, one string) bool {
-	for _, s := range all {
-		if s == one {
-			return true
-		}
-	}
-	return false
 }
 
 // shadowChanged has a Pod on our Nodes looked at.
@@ -227,7 +193,7 @@ func (r *reconciler) syncNodes(ctx context.Context) {
 		r.watch(ctx, w.Name())
 	}
 	for _, worker := range r.shadows.watched() {
-		if _, is := r.registry.Get(worker); !is && r.shadows.synced(worker) && r.shadows.on(worker) == 0 {
+		if _, is := r.registry.Get(worker); !is && r.shadows.synced(worker) && r.shadows.number(worker) == 0 {
 			r.shadows.unwatch(worker)
 			r.nodes.forget(worker)
 			r.pace.forget(worker)
@@ -275,7 +241,7 @@ func (r *reconciler) sweep() {
 	}
 	for _, w := range r.registry.List() {
 		r.enqueue(w.Reports().Names(func(name types.NamespacedName, p report.Glance) bool {
-			s := r.shadows.get(name)
+			s := r.shadows.on(w.Name(), name)
 			if s == nil {
 				return !p.Past && r.Shown(name.Namespace)
 			}

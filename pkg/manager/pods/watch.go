@@ -190,19 +190,38 @@ func (s *shadows) wrote(answer *corev1.Pod, worker string) {
 func (s *shadows) get(name types.NamespacedName) *shadow {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	own := s.written[name]
 	for _, w := range s.nodes {
-		object, exists, err := w.store.GetByKey(name.String())
-		is, ok := object.(*shadow)
-		if err != nil || !exists || !ok {
-			continue
+		if is := w.get(name); is != nil {
+			return s.latest(name, is)
 		}
-		if own != nil && ownwrite.NewerVersion(own.version, is.version) {
-			return own
-		}
-		return is
 	}
-	return own
+	return s.latest(name, nil)
+}
+
+// on is get for a Pod on the Node of one worker. It looks at no others.
+func (s *shadows) on(worker string, name types.NamespacedName) *shadow {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.nodes[worker]
+	if w == nil {
+		return nil
+	}
+	return s.latest(name, w.get(name))
+}
+
+// get returns the Pod of a name, as the watch has it; nil: it has none.
+func (w *nodeWatch) get(name types.NamespacedName) *shadow {
+	object, _, _ := w.store.GetByKey(name.String()) // it fails for no key
+	is, _ := object.(*shadow)
+	return is
+}
+
+// latest returns what a watch has of a Pod, or what was written since. The caller holds the lock.
+func (s *shadows) latest(name types.NamespacedName, is *shadow) *shadow {
+	if own := s.written[name]; is == nil || own != nil && ownwrite.NewerVersion(own.version, is.version) {
+		return own
+	}
+	return is
 }
 
 // synced reports whether all Pods on the Node of a worker are known.
@@ -237,8 +256,8 @@ func (s *shadows) watched() []string {
 	return slices.Collect(maps.Keys(s.nodes))
 }
 
-// on counts the shadows on the Node of a worker.
-func (s *shadows) on(worker string) int {
+// number counts the shadows on the Node of a worker.
+func (s *shadows) number(worker string) int {
 	s.mu.Lock()
 	w := s.nodes[worker]
 	s.mu.Unlock()

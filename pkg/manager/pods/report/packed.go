@@ -87,22 +87,20 @@ func unpack(compressed string) (*corev1.Pod, error) {
 	return report, nil
 }
 
-// Slim adds to a slim Pod what a Store reads of the Pod. What can't be encoded isn't shown.
-func Slim(pod, slim *corev1.Pod) {
-	data, err := pack(Of(pod))
-	if err != nil {
-		return
-	}
-	slim.Annotations = map[string]string{annotationReport: data}
-	slim.DeletionGracePeriodSeconds = pod.DeletionGracePeriodSeconds
-}
-
-// Slimmed is a Pod as a Store takes it in.
-func Slimmed(pod *corev1.Pod) *corev1.Pod {
+// Slim is what a Store reads of a Pod; false: nothing. Only one that is shown has a report, and what
+// can't be encoded isn't shown.
+func Slim(pod *corev1.Pod, shown bool) (*corev1.Pod, bool) {
 	slim, hold := podtimes.Slim(pod)
-	if hold {
-		slim.OwnerReferences[0].Name = metav1.GetControllerOf(pod).Name
-		Slim(pod, slim)
+	if !hold {
+		return slim, false
 	}
-	return slim
+	slim.OwnerReferences[0].Name = metav1.GetControllerOf(pod).Name
+	if !shown {
+		return slim, true
+	}
+	if data, err := pack(Of(pod)); err == nil {
+		slim.Annotations = map[string]string{annotationReport: data}
+		slim.DeletionGracePeriodSeconds = pod.DeletionGracePeriodSeconds
+	}
+	return slim, true
 }

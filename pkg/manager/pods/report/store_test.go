@@ -16,6 +16,12 @@ func nameOf(p *corev1.Pod) types.NamespacedName {
 	return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
 }
 
+// slimmed is a shown Pod as a Store takes it in.
+func slimmed(p *corev1.Pod) *corev1.Pod {
+	slim, _ := Slim(p, true)
+	return slim
+}
+
 func newTestStore() (*Store, *clocktesting.FakeClock, *[]string) {
 	clock, changed := clocktesting.NewFakeClock(time.Now()), []string{}
 	return NewStore(clock.Now, func(name types.NamespacedName) { changed = append(changed, name.Name) }), clock, &changed
@@ -25,8 +31,8 @@ func TestStore(t *testing.T) {
 	s, clock, changed := newTestStore()
 	pod := endedPod("p")
 	pod.Status = corev1.PodStatus{Phase: corev1.PodPending}
-	s.Set(Slimmed(pod))
-	s.Set(Slimmed(pod)) // no change
+	s.Set(slimmed(pod))
+	s.Set(slimmed(pod)) // no change
 	p, has := s.Get(nameOf(pod))
 	if !has || !p.Quiet || p.Job != "job" || p.Mirror != "mirror" || p.Since.IsZero() || len(*changed) != 1 {
 		t.Fatalf("has %+v, changed %v", p, *changed)
@@ -38,7 +44,7 @@ func TestStore(t *testing.T) {
 	}
 	clock.Step(time.Hour)
 	pod.Status = endedPod("p").Status
-	s.Set(Slimmed(pod))
+	s.Set(slimmed(pod))
 	p, _ = s.Get(nameOf(pod))
 	report, err := p.Report()
 	if err != nil || !p.Over() || !p.Since.Equal(clock.Now()) || report.Status.ContainerStatuses[0].Name != "main" || report.Status.PodIP != "" || p.Past {
@@ -67,7 +73,7 @@ func TestPast(t *testing.T) {
 	}{"long-ago": {time.Hour, true}, "a-moment-ago": {time.Minute, false}, "since": {-time.Hour, false}} {
 		pod := endedPod(name)
 		pod.Status.ContainerStatuses[0].State.Terminated.FinishedAt = metav1.NewTime(clock.Now().Add(-row.ended))
-		s.Set(Slimmed(pod))
+		s.Set(slimmed(pod))
 		if p, _ := s.Get(nameOf(pod)); p.Past != row.past {
 			t.Errorf("%s: past is %v", name, p.Past)
 		}
@@ -77,13 +83,12 @@ func TestPast(t *testing.T) {
 // A Pod of an API server that the hub shows nothing of is known, but not reported.
 func TestNotShown(t *testing.T) {
 	s, _, _ := newTestStore()
-	slim := Slimmed(endedPod("p"))
-	slim.Annotations = nil
+	slim, _ := Slim(endedPod("p"), false)
 	s.Set(slim)
 	if p, has := s.Get(types.NamespacedName{Namespace: "team", Name: "p"}); !has || p.Digest != "" {
 		t.Errorf("has %+v", p)
 	}
-	s.Set(Slimmed(endedPod("p")))
+	s.Set(slimmed(endedPod("p")))
 	if p, _ := s.Get(types.NamespacedName{Namespace: "team", Name: "p"}); p.Digest == "" {
 		t.Error("no report")
 	}
@@ -99,7 +104,7 @@ func TestMemoryOfAPod(t *testing.T) {
 	for i := range pods {
 		pod := endedPod(fmt.Sprintf("a-job-of-usual-name-%05d-x7k2p", i))
 		pod.UID = types.UID(fmt.Sprintf("6f1f3f3e-7d55-4b2c-9a54-%012d", i))
-		s.Set(Slimmed(pod))
+		s.Set(slimmed(pod))
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)

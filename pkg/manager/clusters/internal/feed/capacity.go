@@ -6,7 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -151,15 +150,9 @@ const timesBytes = 256
 // those that are shown on the hub. One that is over the limit ends the account of this worker, and
 // what is shown of its Pods; nothing else.
 func timesIntake(shown func(namespace string) bool) func() *intake {
-	slim := func(pod *corev1.Pod) (*corev1.Pod, bool) {
-		slim, hold := podtimes.Slim(pod)
-		if hold && shown != nil {
-			slim.OwnerReferences[0].Name = metav1.GetControllerOf(pod).Name
-			if shown(pod.Namespace) {
-				report.Slim(pod, slim)
-			}
-		}
-		return slim, hold
+	slim := podtimes.Slim
+	if shown != nil {
+		slim = func(pod *corev1.Pod) (*corev1.Pod, bool) { return report.Slim(pod, shown(pod.Namespace)) }
 	}
 	return func() *intake {
 		return newIntake(&corev1.Pod{}, slim, func(o object) int64 { return timesBytes + int64(o.Size()) },
