@@ -14,7 +14,7 @@ import (
 // cleanUp adds what is done about the mirrors that the Job has no use for: orphaned and stale ones.
 // Nothing waits for it. Each is input from its worker, which may have made it up, or may keep it.
 func (p *Plan) cleanUp(s *Snapshot) {
-	for _, w := range s.workers() {
+	for _, w := range s.Workers() {
 		p.letGo(s, w, w.Orphan)
 		p.letGo(s, w, w.Mirror)
 		if w.Orphan != nil {
@@ -111,7 +111,7 @@ func (s *Snapshot) needs(w *Worker) bool {
 // the one that the Job was moved from. Any other mirror was given up with its worker, or was made
 // up.
 func (s *Snapshot) holders() []*Worker {
-	return slices.DeleteFunc(s.workers(), func(w *Worker) bool { return !s.isAssigned(w) && !s.isMovedFrom(w.Name) })
+	return slices.DeleteFunc(s.Workers(), func(w *Worker) bool { return !s.isAssigned(w) && !s.isMovedFrom(w.Name) })
 }
 
 // deletion deletes a mirror that its Job has no use for any more, or that makes room for the Job's

@@ -21,11 +21,7 @@ func TestNamespaceNotDispatched(t *testing.T) {
 		return s
 	}
 	placed := hubJob(placedOn("a"))
-	rows := map[string]struct {
-		given *Snapshot
-		want  Situation
-		then  []string
-	}{
+	rows := map[string]decision{
 		"a new Job":                        {look(hubJob()), NotDispatched, nil},
 		"a suspended one":                  {look(hubJob(suspendedJob)), NotDispatched, nil},
 		"one with quota":                   {reserved(look(hubJob(suspendedJob))), NotDispatched, nil},

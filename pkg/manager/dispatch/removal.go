@@ -72,15 +72,10 @@ func planFinished(s *Snapshot) Plan {
 			plan.Actions = append(plan.Actions, DisownMirror{At{w.Name, w.Mirror}})
 		case w.Removal != "" && w.isLive():
 			plan.Actions = append(plan.Actions, deletion(w, w.Mirror))
-		case !w.isLive():
-		case !mirror.Finished(w.Mirror):
+		case w.isLive() && (!mirror.Finished(w.Mirror) || s.isCopy(w)):
 			plan.addCleanup(s, w, suspending(w))
 			plan.Reports = append(plan.Reports, warn(v1alpha1.EventMirrorStopped, "The Job has finished, but worker "+w.Name+
-				" has one of it that hasn't, such as one that somebody restored from a backup: "+stops(w.Mirror)))
-		case s.isCopy(w):
-			plan.addCleanup(s, w, suspending(w))
-			plan.Reports = append(plan.Reports, warn(v1alpha1.EventMirrorStopped, "The Job has finished, but worker "+w.Name+
-				" has had another one of it since, such as one that somebody restored from a backup: "+stops(w.Mirror)))
+				" has one of it, such as one that somebody restored from a backup: "+stops(w.Mirror)))
 		}
 	}
 	if s.hasFinalizer() {

@@ -362,8 +362,8 @@ func (s *Snapshot) isAssigned(w *Worker) bool { return slices.Contains(s.Assigne
 // isPlaced reports whether the Job has a placement.
 func (s *Snapshot) isPlaced() bool { return s.Assigned != nil || s.Divided != nil }
 
-// workers returns the assigned workers, if any, and all others.
-func (s *Snapshot) workers() []*Worker {
+// Workers returns the assigned workers, if any, and all others.
+func (s *Snapshot) Workers() []*Worker {
 	all := s.AssignedWorkers()
 	for i := range s.Others {
 		all = append(all, &s.Others[i])

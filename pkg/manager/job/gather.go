@@ -322,11 +322,7 @@ func (g *gatherer) others(ctx context.Context, s *dispatch.Snapshot, from string
 
 // findCopied finds the hub Jobs of other names that orphans stand for.
 func (g *gatherer) findCopied(ctx context.Context, s *dispatch.Snapshot) {
-	workers := s.AssignedWorkers()
-	for i := range s.Others {
-		workers = append(workers, &s.Others[i])
-	}
-	for _, w := range workers {
+	for _, w := range s.Workers() {
 		name := mirror.NameOnHub(w.Orphan)
 		if name == "" || name == s.Key.Name {
 			continue

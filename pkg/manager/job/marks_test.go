@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -155,50 +156,45 @@ func accounted(w *world) {
 	w.run()
 }
 
+// losesItsMarks has the mirror in a worker lose what says that it's ours.
+func losesItsMarks(w *world, worker string) {
+	w.worker(worker).api.change(jobKey, func(m *batchv1.Job) { m.Labels, m.Annotations = nil, nil })
+}
+
+// runsAndEnds has the Job run in a, and end.
+func runsAndEnds(w *world) {
+	runs(w)
+	w.worker("a").completes(3)
+	w.step(time.Second)
+	accounted(w)
+}
+
+// isComplete is what somebody writes who ends a Job.
+func isComplete(j *batchv1.Job) {
+	j.Status.Active, j.Status.CompletionTime = 0, ptr.To(metav1.NewTime(noon))
+	j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue})
+}
+
 // lossesAtTheEnd have a mirror lose its marks as its Job ends.
 func lossesAtTheEnd() map[string]func(*world) {
-	unmarked := func(m *batchv1.Job) { m.Labels, m.Annotations = nil, nil }
-	ended := func(w *world) {
-		runs(w)
-		w.worker("a").completes(3)
-		w.step(time.Second)
-		accounted(w)
-	}
-	divided := func(w *world) {
-		w.submits(divisible(16, 12, annotated(v1alpha1.AnnotationMaxClusters, v1alpha1.MaxClustersAll)))
-		w.step(time.Second)
-		w.worker("a").finishes(12)
-		w.step(time.Second)
-	}
-	endsDivided := func(w *world) {
-		for range 20 {
-			w.worker("a").finishes(12)
-			w.worker("b").finishes(12)
-			w.step(time.Second)
-		}
-	}
-	complete := func(j *batchv1.Job) {
-		j.Status.Active, j.Status.CompletionTime = 0, ptr.To(metav1.NewTime(noon))
-		j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue})
-	}
 	return map[string]func(*world){
 		"its Job has ended": func(w *world) {
-			ended(w)
-			w.worker("a").api.change(jobKey, unmarked)
+			runsAndEnds(w)
+			losesItsMarks(w, "a")
 		},
 		"its Job has ended, and a policy keeps them away": func(w *world) {
-			ended(w)
+			runsAndEnds(w)
 			w.worker("a").api.strips = true
-			w.worker("a").api.change(jobKey, unmarked)
+			losesItsMarks(w, "a")
 		},
 		"its Job has ended, and no manager is there": func(w *world) {
-			ended(w)
-			w.worker("a").api.change(jobKey, unmarked)
+			runsAndEnds(w)
+			losesItsMarks(w, "a")
 			w.start()
 		},
 		"its Job has ended, and a new one has its name": func(w *world) {
-			ended(w)
-			w.worker("a").api.change(jobKey, unmarked)
+			runsAndEnds(w)
+			losesItsMarks(w, "a")
 			w.start()
 			w.run()
 			w.deletes(background)
@@ -211,15 +207,15 @@ func lossesAtTheEnd() map[string]func(*world) {
 		"it runs, and its Job has ended": func(w *world) {
 			runs(w)
 			accounted(w)
-			w.edits("ends the Job", complete)
-			w.worker("a").api.change(jobKey, unmarked)
+			w.edits("ends the Job", isComplete)
+			losesItsMarks(w, "a")
 		},
 		"it runs, its Job has ended, and a policy keeps them away": func(w *world) {
 			runs(w)
 			accounted(w)
 			w.worker("a").api.strips = true
-			w.edits("ends the Job", complete)
-			w.worker("a").api.change(jobKey, unmarked)
+			w.edits("ends the Job", isComplete)
+			losesItsMarks(w, "a")
 		},
 		"its worker was lost, and its Job has ended elsewhere": func(w *world) {
 			runs(w)
@@ -229,45 +225,72 @@ func lossesAtTheEnd() map[string]func(*world) {
 			w.step(time.Minute)
 			w.worker("b").completes(4)
 			w.step(time.Minute)
-			w.worker("a").api.change(jobKey, complete)
-			w.worker("a").api.change(jobKey, unmarked)
+			w.worker("a").api.change(jobKey, isComplete)
+			losesItsMarks(w, "a")
 			w.worker("a").isBack()
 		},
+	}
+}
+
+// lossesOfShards have the mirror of a shard lose its marks before its Job ends.
+func lossesOfShards() map[string]func(*world) {
+	divided := func(w *world) {
+		w.submits(divisible(16, 12, annotated(v1alpha1.AnnotationMaxClusters, v1alpha1.MaxClustersAll)))
+		w.step(time.Second)
+		w.worker("a").finishes(12)
+		w.step(time.Second)
+	}
+	end := func(w *world) {
+		for range 20 {
+			w.worker("a").finishes(12)
+			w.worker("b").finishes(12)
+			w.step(time.Second)
+		}
+	}
+	return map[string]func(*world){
 		"it's a shard's that is settled": func(w *world) {
 			divided(w)
-			w.worker("a").api.change(jobKey, unmarked)
-			endsDivided(w)
+			losesItsMarks(w, "a")
+			end(w)
 		},
 		"it's a shard's that runs": func(w *world) {
 			divided(w)
-			w.worker("b").api.change(jobKey, unmarked)
-			endsDivided(w)
+			losesItsMarks(w, "b")
+			end(w)
 		},
+	}
+}
+
+// leavesNothing checks that nothing of the Job runs any more, and that nothing stays of it once it's
+// deleted.
+func leavesNothing(w *world) {
+	w.step(2 * time.Minute)
+	for _, v := range w.registered() {
+		if m := v.api.jobs[jobKey]; m != nil && m.Status.Active > 0 || !mirror.Finished(w.hub.jobs[jobKey]) {
+			w.fail("it runs on:\n%s", w.state())
+		}
+	}
+	w.deletes(background)
+	w.step(2 * time.Minute)
+	for _, v := range w.registered() {
+		if v.api.jobs[jobKey] != nil || len(w.store.records) > 0 {
+			w.fail("it's left in %s, with %d records:\n%s", v.Name(), len(w.store.records), w.state())
+		}
 	}
 }
 
 // Whenever a mirror loses its marks, nothing of it stays, nor runs, once its Job has ended and is
 // deleted.
 func TestNothingWithoutMarksIsLeft(t *testing.T) {
-	for name, happens := range lossesAtTheEnd() {
+	losses := lossesAtTheEnd()
+	maps.Copy(losses, lossesOfShards())
+	for name, happens := range losses {
 		for _, ttl := range []*int32{nil, ptr.To[int32](3600)} { // a policy sets it
 			t.Run(fmt.Sprintf("%s, with a TTL: %v", name, ttl != nil), func(t *testing.T) {
 				w := newWorld(t)
 				w.worker("a").api.ttl, w.worker("b").api.ttl = ttl, ttl
 				happens(w)
-				w.step(2 * time.Minute)
-				for _, v := range w.registered() {
-					if m := v.api.jobs[jobKey]; m != nil && m.Status.Active > 0 || !mirror.Finished(w.hub.jobs[jobKey]) {
-						w.fail("it runs on:\n%s", w.state())
-					}
-				}
-				w.deletes(background)
-				w.step(2 * time.Minute)
-				for _, v := range w.registered() {
-					if v.api.jobs[jobKey] != nil || len(w.store.records) > 0 {
-						w.fail("it's left in %s, with %d records:\n%s", v.Name(), len(w.store.records), w.state())
-					}
-				}
+				leavesNothing(w)
 			})
 		}
 	}
