@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/jobferry/jobferry/pkg/manager/subresources/kubelet"
 	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
@@ -107,8 +108,8 @@ func TestSelectorsOfAWorkerAreCheap(t *testing.T) {
 		job.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{expression}}
 		var err error
 		took := costtest.Of(func() { err = locate(&link{worker: "w"}, job).eachChunk(t.Context(), podChoice{}, nil) })
-		if took > most || statusOf(err).Code != http.StatusServiceUnavailable {
-			t.Errorf("%d values: %d MiB were allocated, code %d", len(expression.Values), took>>20, statusOf(err).Code)
+		if took > most || kubelet.StatusOf(err).Code != http.StatusServiceUnavailable {
+			t.Errorf("%d values: %d MiB were allocated, code %d", len(expression.Values), took>>20, kubelet.StatusOf(err).Code)
 		}
 	}
 }

@@ -12,11 +12,12 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/jobferry/jobferry/pkg/manager/subresources/kubelet"
 )
 
-// The ConfigMap by which aggregated API servers authenticate their API server, and its keys.
+// The keys of the ConfigMap by which aggregated API servers authenticate their API server.
 const (
-	frontProxyConfigMap = "extension-apiserver-authentication"
 	frontProxyCA        = "requestheader-client-ca-file"
 	usernameHeaders     = "requestheader-username-headers"
 	uidHeaders          = "requestheader-uid-headers"
@@ -44,11 +45,11 @@ type frontProxy struct {
 
 func newFrontProxy(hub kubernetes.Interface) (*frontProxy, error) {
 	authority, err := dynamiccertificates.NewDynamicCAFromConfigMapController("front-proxy",
-		metav1.NamespaceSystem, frontProxyConfigMap, frontProxyCA, hub)
+		metav1.NamespaceSystem, kubelet.AuthenticationConfigMap, frontProxyCA, hub)
 	if err != nil {
 		return nil, err
 	}
-	headers := headerrequest.NewRequestHeaderAuthRequestController(frontProxyConfigMap, metav1.NamespaceSystem, hub,
+	headers := headerrequest.NewRequestHeaderAuthRequestController(kubelet.AuthenticationConfigMap, metav1.NamespaceSystem, hub,
 		usernameHeaders, uidHeaders, groupHeaders, extraHeaderPrefixes, allowedNames)
 	list := func(values func() []string) headerrequest.StringSliceProvider {
 		return headerrequest.StringSliceProviderFunc(values)

@@ -2,14 +2,8 @@ package subresources
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
 	"net/http"
 	"sync"
 	"testing"
@@ -19,58 +13,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/jobferry/jobferry/pkg/manager/subresources/authoritytest"
+	"github.com/jobferry/jobferry/pkg/manager/subresources/kubelet"
 )
-
-// authority issues client certificates.
-type authority struct {
-	t           *testing.T
-	key         *ecdsa.PrivateKey
-	certificate *x509.Certificate
-}
-
-func newAuthority(t *testing.T) *authority {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := &authority{t: t, key: key}
-	a.certificate = a.sign(&x509.Certificate{
-		Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	})
-	return a
-}
-
-// client makes a client certificate.
-func (a *authority) client(name string) *x509.Certificate {
-	return a.sign(&x509.Certificate{Subject: pkix.Name{CommonName: name}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
-}
-
-func (a *authority) sign(template *x509.Certificate) *x509.Certificate {
-	a.t.Helper()
-	template.SerialNumber, template.NotBefore, template.NotAfter = big.NewInt(1), time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	parent := a.certificate
-	if parent == nil {
-		parent = template
-	}
-	content, err := x509.CreateCertificate(rand.Reader, template, parent, &a.key.PublicKey, a.key)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	certificate, err := x509.ParseCertificate(content)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return certificate
-}
 
 // Whoever has no certificate of the front proxy is a stranger, also without a user in the headers.
 func TestTheFrontProxyIsKnown(t *testing.T) {
-	of := newAuthority(t)
+	of := authoritytest.New(t)
 	front, err := newFrontProxy(fake.NewClientset(&corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: frontProxyConfigMap},
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: kubelet.AuthenticationConfigMap},
 		Data: map[string]string{
-			frontProxyCA:    string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: of.certificate.Raw})),
+			frontProxyCA:    of.PEM(),
 			usernameHeaders: `["X-Remote-User"]`, groupHeaders: `["X-Remote-Group"]`, uidHeaders: `[]`,
 			extraHeaderPrefixes: `["X-Remote-Extra-"]`, allowedNames: `["front-proxy"]`,
 		},
@@ -94,9 +48,9 @@ func TestTheFrontProxyIsKnown(t *testing.T) {
 		state *tls.ConnectionState
 		want  bool
 	}{
-		"the front proxy":       {&tls.ConnectionState{PeerCertificates: []*x509.Certificate{of.client("front-proxy")}}, true},
-		"another name":          {&tls.ConnectionState{PeerCertificates: []*x509.Certificate{of.client("other")}}, false},
-		"another authority":     {&tls.ConnectionState{PeerCertificates: []*x509.Certificate{newAuthority(t).client("front-proxy")}}, false},
+		"the front proxy":       {&tls.ConnectionState{PeerCertificates: []*x509.Certificate{of.Client("front-proxy").Leaf}}, true},
+		"another name":          {&tls.ConnectionState{PeerCertificates: []*x509.Certificate{of.Client("other").Leaf}}, false},
+		"another authority":     {&tls.ConnectionState{PeerCertificates: []*x509.Certificate{authoritytest.New(t).Client("front-proxy").Leaf}}, false},
 		"without a certificate": {&tls.ConnectionState{}, false},
 		"without TLS":           {nil, false},
 	} {

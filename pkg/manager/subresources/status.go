@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/jobferry/jobferry/pkg/manager/subresources/kubelet"
 	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
@@ -94,19 +95,8 @@ func isTimeout(err error) bool {
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// statusOf turns any error into a status for the client.
-func statusOf(err error) metav1.Status {
-	var said apierrors.APIStatus
-	if !errors.As(err, &said) {
-		return failure(http.StatusInternalServerError, metav1.StatusReasonInternalError, clean(err.Error()))
-	}
-	s := said.Status()
-	s.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-	return s
-}
-
 func writeError(w http.ResponseWriter, err error) {
-	s := statusOf(err)
+	s := kubelet.StatusOf(err)
 	if s.Details != nil && s.Details.RetryAfterSeconds > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(s.Details.RetryAfterSeconds)))
 	}

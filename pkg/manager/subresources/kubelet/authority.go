@@ -12,11 +12,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// The ConfigMap with the authorities that API servers trust, and the key of the one for clients.
-const (
-	authenticationConfigMap = "extension-apiserver-authentication"
-	clientCA                = "client-ca-file"
-)
+// AuthenticationConfigMap has, in namespace kube-system, the authorities that API servers trust.
+const AuthenticationConfigMap = "extension-apiserver-authentication"
+
+const clientCA = "client-ca-file" // its key of the one for clients
 
 // ClientAuthority authenticates clients by certificates of the hub's client CA. It watches it: a
 // rotated one has effect at once, and until there is one, all requests are refused.
@@ -28,7 +27,7 @@ type ClientAuthority struct {
 // NewClientAuthority makes one for a hub. It knows nobody before Run.
 func NewClientAuthority(hub kubernetes.Interface) (*ClientAuthority, error) {
 	authority, err := dynamiccertificates.NewDynamicCAFromConfigMapController("client-ca",
-		metav1.NamespaceSystem, authenticationConfigMap, clientCA, hub)
+		metav1.NamespaceSystem, AuthenticationConfigMap, clientCA, hub)
 	if err != nil {
 		return nil, fmt.Errorf("client CA: %w", err)
 	}

@@ -2,17 +2,11 @@ package kubelet
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -34,69 +28,15 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/subresources/authoritytest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// authority issues client certificates.
-type authority struct {
-	t           *testing.T
-	key         *ecdsa.PrivateKey
-	certificate *x509.Certificate
-}
-
-func newAuthority(t *testing.T) *authority {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := &authority{t: t, key: key}
-	a.certificate = a.sign(&x509.Certificate{
-		Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	})
-	return a
-}
-
-func (a *authority) pem() string {
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.certificate.Raw}))
-}
-
-// client makes a client certificate, of which a test may edit the template.
-func (a *authority) client(name string, edits ...func(*x509.Certificate)) *tls.Certificate {
-	template := &x509.Certificate{Subject: pkix.Name{CommonName: name}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
-	for _, edit := range edits {
-		edit(template)
-	}
-	return &tls.Certificate{Certificate: [][]byte{a.sign(template).Raw}, PrivateKey: a.key}
-}
-
-func (a *authority) sign(template *x509.Certificate) *x509.Certificate {
-	a.t.Helper()
-	template.SerialNumber = big.NewInt(1)
-	if template.NotAfter.IsZero() {
-		template.NotAfter = time.Now().Add(time.Hour)
-	}
-	template.NotBefore = template.NotAfter.Add(-2 * time.Hour)
-	parent := a.certificate
-	if parent == nil {
-		parent = template
-	}
-	content, err := x509.CreateCertificate(rand.Reader, template, parent, &a.key.PublicKey, a.key)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	certificate, err := x509.ParseCertificate(content)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return certificate
-}
-
 // world is a hub with shadow Pods, and the API before it.
 type world struct {
 	t    *testing.T
-	of   *authority
+	of   *authoritytest.Authority
 	api  *httptest.Server
 	pods map[types.NamespacedName]*corev1.Pod
 	fail error // of the hub
@@ -108,10 +48,10 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, of: newAuthority(t), pods: map[types.NamespacedName]*corev1.Pod{}}
+	w := &world{t: t, of: authoritytest.New(t), pods: map[types.NamespacedName]*corev1.Pod{}}
 	clients, err := NewClientAuthority(fake.NewClientset(&corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: authenticationConfigMap},
-		Data:       map[string]string{clientCA: w.of.pem(), "requestheader-client-ca-file": newAuthority(t).pem()},
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: AuthenticationConfigMap},
+		Data:       map[string]string{clientCA: w.of.PEM(), "requestheader-client-ca-file": authoritytest.New(t).PEM()},
 	}))
 	if err != nil {
 		t.Fatal(err)
@@ -218,12 +158,12 @@ func TestWhoIsAuthenticated(t *testing.T) {
 		certificate *tls.Certificate
 		code        int
 	}{
-		"the API server":        {w.of.client("hub"), http.StatusOK},
+		"the API server":        {w.of.Client("hub"), http.StatusOK},
 		"nobody":                {nil, http.StatusUnauthorized},
-		"of another authority":  {newAuthority(t).client("hub"), http.StatusUnauthorized},
-		"of a server":           {w.of.client("hub", func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} }), http.StatusUnauthorized},
-		"expired":               {w.of.client("hub", func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) }), http.StatusUnauthorized},
-		"of another, no rights": {w.of.client("system:node:other"), http.StatusForbidden},
+		"of another authority":  {authoritytest.New(t).Client("hub"), http.StatusUnauthorized},
+		"of a server":           {w.of.Client("hub", func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} }), http.StatusUnauthorized},
+		"expired":               {w.of.Client("hub", func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) }), http.StatusUnauthorized},
+		"of another, no rights": {w.of.Client("system:node:other"), http.StatusForbidden},
 	} {
 		for _, what := range []string{aLog, "/containerLogs/team/none/main", "/exec/team/a/main?command=id&output=1"} {
 			code, said := w.ask(row.certificate, http.MethodGet, what)
@@ -244,7 +184,7 @@ func TestWhoIsAuthenticated(t *testing.T) {
 // What a kubelet has besides isn't here.
 func TestOtherPathsAndMethods(t *testing.T) {
 	w := newWorld(t)
-	hub := w.of.client("hub")
+	hub := w.of.Client("hub")
 	for _, what := range []string{
 		"/", "/run/team/a/main?cmd=id", "/pods", "/runningpods/", "/metrics", "/metrics/cadvisor", "/stats/summary", "/logs/", "/configz", "/healthz",
 		"/debug/pprof/", "/checkpoint/team/a/main", "/exec/team/a/uid/main?command=id&output=1", "/cri/exec/token", "/containerLogs/team/a", "/containerLogs//a/main",
@@ -275,7 +215,7 @@ func TestOtherPathsAndMethods(t *testing.T) {
 // Who may get nodes/proxy reads logs, and runs no command, by whatever method.
 func TestWhatIsAuthorized(t *testing.T) {
 	w := newWorld(t)
-	reader := w.of.client("reader", func(c *x509.Certificate) { c.Subject.Organization = []string{"readers"} })
+	reader := w.of.Client("reader", func(c *x509.Certificate) { c.Subject.Organization = []string{"readers"} })
 	for what, want := range map[string]struct {
 		code int
 		verb string
@@ -308,7 +248,7 @@ func TestWhatIsAuthorized(t *testing.T) {
 // A request is read as API servers write it.
 func TestRequests(t *testing.T) {
 	w := newWorld(t)
-	hub := w.of.client("hub")
+	hub := w.of.Client("hub")
 	job := types.NamespacedName{Namespace: "team", Name: "job"}
 	for what, want := range map[string]Request{
 		aLog + "?follow=true&tailLines=5": {Subresource: Log, Container: "main", Options: url.Values{"follow": {"true"}, "tailLines": {"5"}}},
@@ -328,7 +268,7 @@ func TestRequests(t *testing.T) {
 // What can't be read, or isn't known, is refused, and nobody is asked about it.
 func TestMalformedRequests(t *testing.T) {
 	w := newWorld(t)
-	hub := w.of.client("hub")
+	hub := w.of.Client("hub")
 	for what, text := range map[string]string{
 		aLog + "?tailLines=1&uid=victim":                     `unknown parameter "uid"`,
 		aLog + "?worker=other":                               `unknown parameter "worker"`,
@@ -352,7 +292,7 @@ func TestMalformedRequests(t *testing.T) {
 func TestTheHubDoesntAnswer(t *testing.T) {
 	w := newWorld(t)
 	w.fail = errors.New("connection refused")
-	hub := w.of.client("hub")
+	hub := w.of.Client("hub")
 	for _, what := range []string{aLog, "/portForward/team/a"} {
 		if code, said := w.ask(hub, http.MethodGet, what); code != http.StatusInternalServerError || !strings.Contains(said, "the hub doesn't answer for Pod") {
 			t.Errorf("%s: %d %s", what, code, said)
