@@ -90,7 +90,7 @@ func launchBuiltIn(ctx context.Context, dir string, c *rig.Cluster) (*process.Pr
 	if err := binaries.BuildOwn(ctx, binaries.Current, checkout.Path("e2e", "differential", "builtin"), program); err != nil {
 		return nil, "", err
 	}
-	address, err := workertest.FreeAddress()
+	address, err := rig.FreeAddress()
 	if err != nil {
 		return nil, "", err
 	}
@@ -111,7 +111,7 @@ func launchEmbedded(ctx context.Context, dir string, c *rig.Cluster) (*process.P
 	if err != nil {
 		return nil, "", err
 	}
-	address, err := workertest.FreeAddress()
+	address, err := rig.FreeAddress()
 	if err != nil {
 		return nil, "", err
 	}

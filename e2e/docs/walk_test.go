@@ -12,7 +12,7 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/checkout"
 	"github.com/jobferry/jobferry/e2e/docs"
-	"github.com/jobferry/jobferry/e2e/worker/workertest"
+	"github.com/jobferry/jobferry/e2e/rig"
 )
 
 // pages are read in this order: each goes on where those before it have left hub and workers.
@@ -46,11 +46,11 @@ func TestAllPagesAreFollowed(t *testing.T) {
 // From an empty hub and two empty workers, what the docs say is what happens.
 func TestDocs(t *testing.T) {
 	s := newStage(t)
-	api, err := workertest.FreeAddress()
+	api, err := rig.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	webhook, err := workertest.FreeAddress()
+	webhook, err := rig.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,7 +80,7 @@ func (s *scene) startWorker() {
 	s.t.Helper()
 	file, err := product.Program("jobferry-worker")
 	s.ok(err)
-	s.health, err = workertest.FreeAddress()
+	s.health, err = rig.FreeAddress()
 	s.ok(err)
 	log := filepath.Join(s.t.TempDir(), "log")
 	p, err := workertest.Start(file, s.w1.Kubeconfig(), log, "--fence-after="+fenceAfter.String(), "--sync-batch-period=100ms",

@@ -22,7 +22,6 @@ import (
 	"github.com/jobferry/jobferry/e2e/memstats"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
-	"github.com/jobferry/jobferry/e2e/worker/workertest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
@@ -57,7 +56,7 @@ type adversary struct {
 func TestAllAtOnce(t *testing.T) {
 	f := ferrytest.For(t)
 	f.Allow(10*time.Minute + *flatFor)
-	profiles, err := workertest.FreeAddress()
+	profiles, err := rig.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}

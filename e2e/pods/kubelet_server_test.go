@@ -4,112 +4,61 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
-	"fmt"
-	"math/rand/v2"
 	"net"
+	"net/netip"
 	"strconv"
-	"sync"
 	"testing"
 
-	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/ptr"
-	ctrl "sigs.k8s.io/controller-runtime"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager"
 	"github.com/jobferry/jobferry/pkg/manager/subresources"
 	"github.com/jobferry/jobferry/pkg/manager/subresources/kubelet/nodecert"
 )
 
-// serverUser is whom the server is on the hub, with its own permissions alone.
-const serverUser = "jobferry-kubelet-server"
-
-const serverPermissions = `
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: kubelet-server}
-rules:
+// serverRules are what the server may do on the hub beside what every one may.
+const serverRules = `
 - {apiGroups: [""], resources: [pods], verbs: [get]}
-- {apiGroups: [batch], resources: [jobs], verbs: [get]}
-- {apiGroups: [jobferry.dev], resources: [workerclusters], verbs: [get]}
-- {apiGroups: [""], resources: [namespaces], resourceNames: [kube-system], verbs: [get]}
-- {apiGroups: [authorization.k8s.io], resources: [subjectaccessreviews], verbs: [create]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: kubelet-server}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: kubelet-server}
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {name: kubelet-server, namespace: jobferry-system}
-rules:
-- {apiGroups: [""], resources: [secrets], verbs: [get]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: kubelet-server, namespace: jobferry-system}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: kubelet-server}
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: kubelet-server, namespace: kube-system}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: extension-apiserver-authentication-reader}
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]
-`
+- {apiGroups: [batch], resources: [jobs], verbs: [get]}`
 
-// server is the kubelet's API in this process, as a replica that doesn't lead has it.
+// server is the kubelet's API in this process.
 type server struct {
 	t    *testing.T
 	port int32
-	stop func()
 }
 
 // serveKubelet starts the API, without the aggregated one.
 func serveKubelet(f *ferrytest.Ferry, t *testing.T, edits ...func(*subresources.Options)) *server {
 	t.Helper()
-	f.Apply(f.Hub, "", fmt.Sprintf(serverPermissions, serverUser))
-	listener := listen(t)
-	s := &server{t: t, port: int32(listener.Addr().(*net.TCPAddr).Port)}
+	listener := f.Listen()
+	s := &server{t: t, port: portOf(listener.Addr().String())}
 	certificate, err := nodecert.New("127.0.0.1", nil)
 	s.check(err)
 	options := subresources.Options{
-		Node:      subresources.NodeOptions{Listener: listener, Certificate: certificate.GetCertificate},
-		Namespace: ferrytest.SystemNamespace, Metrics: prometheus.NewRegistry(),
+		Node:    subresources.NodeOptions{Listener: listener, Certificate: certificate.GetCertificate},
+		Metrics: prometheus.NewRegistry(),
 	}
 	for _, edit := range edits {
 		edit(&options)
 	}
-	kubeconfig, err := f.Hub.UserKubeconfigBytes(serverUser)
-	s.check(err)
-	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
-	s.check(err)
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme: manager.NewScheme(), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
-	})
-	s.check(err)
-	ctx, cancel := context.WithCancel(context.Background()) // the test's own ends before its cleanups
-	s.check(subresources.Setup(ctx, mgr, options))
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
-	s.stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("the server ended with %v", err)
-		}
-	})
-	t.Cleanup(s.stop)
+	f.RunSubresources("jobferry-kubelet-server", serverRules, options)
 	return s
+}
+
+// program is the kubelet's API in a process that a test starts.
+func program(f *ferrytest.Ferry, t *testing.T) *server {
+	t.Helper()
+	return &server{t: t, port: portOf(f.FreeAddress())}
+}
+
+func portOf(address string) int32 {
+	return int32(netip.MustParseAddrPort(address).Port())
 }
 
 func (s *server) check(err error) {
@@ -195,31 +144,10 @@ func podsOf(f *ferrytest.Ferry, c *rig.Cluster, job string) (pods []*corev1.Pod)
 	return pods
 }
 
-// listen takes a port below the range of outgoing connections.
-func listen(t *testing.T) net.Listener {
-	t.Helper()
-	var err error
-	for range 100 {
-		var l net.Listener
-		if l, err = net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000))); err == nil {
-			return l
-		}
-	}
-	t.Fatal(err)
-	return nil
-}
-
 // clientOf is a client certificate of a user of the hub.
 func clientOf(f *ferrytest.Ferry, t *testing.T, user string, groups ...string) *tls.Certificate {
 	t.Helper()
-	kubeconfig, err := f.Hub.UserKubeconfigBytes(user, groups...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := f.UserConfig(user, groups...)
 	certificate, err := tls.X509KeyPair(config.CertData, config.KeyData)
 	if err != nil {
 		t.Fatal(err)

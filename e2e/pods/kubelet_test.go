@@ -1,19 +1,15 @@
 package pods_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -25,11 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/tools/portforward"
-	"k8s.io/client-go/transport/spdy"
-	"k8s.io/streaming/pkg/httpstream"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
@@ -142,10 +133,11 @@ func TestKubectlOnTheHub(t *testing.T) {
 	})
 	t.Run("port-forward", func(t *testing.T) {
 		for protocol := range map[string]bool{"SPDY": true, "WebSocket": true} {
-			conn, err := forward(t, f.Hub.RESTConfig(), f.NS, pod, protocol)
+			conn, err := ferrytest.ForwardPorts(f.Hub.RESTConfig(), protocol, portsOf(f.NS, pod))
 			s.check(err)
 			for request, port := range []int{80, 6060} {
-				who, line := talk(t, conn, request, port)
+				who, line, err := ferrytest.Talk(conn, request, port)
+				s.check(err)
 				if who != fmt.Sprintf("port %d of %s\n", port, pod) || line != fmt.Sprintf("line %d\n", request) {
 					t.Errorf("%s: %q, %q", protocol, who, line)
 				}
@@ -210,7 +202,7 @@ metadata: {name: tenant}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: admin}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: tenant}]
 `)
-	config := login(f, t, "tenant")
+	config := f.UserConfig("tenant")
 	tenant, err := kubernetes.NewForConfig(config)
 	s.check(err)
 	pods := tenant.CoreV1().Pods(f.NS)
@@ -220,7 +212,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: tenant}]
 		if err == nil {
 			log.Close()
 		}
-		conn, sessionErr := forward(t, config, f.NS, name, "SPDY")
+		conn, sessionErr := ferrytest.ForwardPorts(config, "SPDY", portsOf(f.NS, name))
 		if sessionErr == nil {
 			conn.Close()
 		}
@@ -395,7 +387,7 @@ func TestAFloodOfOneNamespace(t *testing.T) {
 // The program serves it, also without the aggregated API.
 func TestTheProgramServesNodes(t *testing.T) {
 	f := ferrytest.For(t)
-	s := &server{t: t, port: freePort(t)}
+	s := program(f, t)
 	f.StartManager("--pods", "--pods-address=127.0.0.1", fmt.Sprintf("--pods-port=%d", s.port))
 	f.Register("w1")
 	s.show(f)
@@ -409,7 +401,7 @@ func TestTheProgramServesNodes(t *testing.T) {
 // has approved it, and none before.
 func TestTheHubsSigner(t *testing.T) {
 	f := ferrytest.ForHub(t, "strict")
-	s := &server{t: t, port: freePort(t)}
+	s := program(f, t)
 	f.StartManager("--pods", "--pods-address=127.0.0.1", fmt.Sprintf("--pods-port=%d", s.port), "--pods-request-certificate")
 	f.Register("w1")
 	s.show(f)
@@ -445,74 +437,7 @@ func TestTheHubsSigner(t *testing.T) {
 	}
 }
 
-func freePort(t *testing.T) int32 {
-	t.Helper()
-	l := listen(t)
-	defer l.Close()
-	return int32(l.Addr().(*net.TCPAddr).Port)
-}
-
-// login is the configuration of a user of the hub.
-func login(f *ferrytest.Ferry, t *testing.T, name string) *rest.Config {
-	t.Helper()
-	kubeconfig, err := f.Hub.UserKubeconfigBytes(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.QPS = -1
-	return config
-}
-
-// forward connects to ports of a Pod as kubectl does.
-func forward(t *testing.T, config *rest.Config, namespace, pod, protocol string) (httpstream.Connection, error) {
-	t.Helper()
-	target, err := url.Parse(config.Host + "/api/v1/namespaces/" + namespace + "/pods/" + pod + "/portforward")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var dialer httpstream.Dialer
-	if protocol == "SPDY" {
-		transport, upgrader, err := spdy.RoundTripperFor(config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		dialer = spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, target)
-	} else if dialer, err = portforward.NewSPDYOverWebsocketDialerForStreaming(target, config); err != nil {
-		t.Fatal(err)
-	}
-	conn, _, err := dialer.Dial(portforward.PortForwardProtocolV1Name)
-	return conn, err
-}
-
-// talk connects to a port, and says a line; it returns what it hears: who answers, and the line.
-func talk(t *testing.T, conn httpstream.Connection, request, port int) (who, line string) {
-	t.Helper()
-	check := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	header := http.Header{}
-	header.Set(corev1.PortHeader, strconv.Itoa(port))
-	header.Set(corev1.PortForwardRequestIDHeader, strconv.Itoa(request))
-	header.Set(corev1.StreamType, corev1.StreamTypeError)
-	_, err := conn.CreateStream(header)
-	check(err)
-	header.Set(corev1.StreamType, corev1.StreamTypeData)
-	stream, err := conn.CreateStream(header)
-	check(err)
-	defer stream.Close()
-	_, err = fmt.Fprintf(stream, "line %d\n", request)
-	check(err)
-	in := bufio.NewReader(stream)
-	who, err = in.ReadString('\n')
-	check(err)
-	line, err = in.ReadString('\n')
-	check(err)
-	return who, line
+// portsOf is the path of a Pod's subresource portforward.
+func portsOf(namespace, pod string) string {
+	return "/api/v1/namespaces/" + namespace + "/pods/" + pod + "/portforward"
 }

@@ -49,6 +49,15 @@ func (c *Cluster) UserKubeconfigBytes(user string, groups ...string) ([]byte, er
 	return c.certificateKubeconfig(user, groups...)
 }
 
+// UserRESTConfig is the configuration of such a user, without a client-side rate limit.
+func (c *Cluster) UserRESTConfig(user string, groups ...string) (*rest.Config, error) {
+	kubeconfig, err := c.UserKubeconfigBytes(user, groups...)
+	if err != nil {
+		return nil, err
+	}
+	return restConfig(kubeconfig)
+}
+
 // ServiceAccountKubeconfig asks the API server for a token of an existing ServiceAccount, and
 // returns a kubeconfig that uses it. The token is valid for a day.
 func (c *Cluster) ServiceAccountKubeconfig(ctx context.Context, namespace, name string) ([]byte, error) {

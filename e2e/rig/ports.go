@@ -15,6 +15,26 @@ const (
 	highestPort = 32767
 )
 
+// Listen takes a free TCP port on loopback, which a test itself serves. A component of a cluster has
+// reserved its own, and isn't in the way.
+func Listen() (net.Listener, error) {
+	p, err := reservePort()
+	if err != nil {
+		return nil, err
+	}
+	defer p.Release()
+	return net.Listen("tcp4", p.Address())
+}
+
+// FreeAddress is one on loopback that nobody listens on, for a process that is about to.
+func FreeAddress() (string, error) {
+	listener, err := Listen()
+	if err != nil {
+		return "", err
+	}
+	return listener.Addr().String(), listener.Close()
+}
+
 // port is a free TCP port on loopback. It is reserved among all processes that use the rig by
 // holding the UDP port of the same number: TCP stays free for the component, and the kernel gives
 // the reservation back in any case.

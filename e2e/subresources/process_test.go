@@ -34,11 +34,7 @@ func TestProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener := listen(t)
-	address := listener.Addr()
-	listener.Close() // for the process
-	f.StartManager("--leader-elect=true", "--subresources-bind-address="+address.String(), "--subresources-service="+service)
-	register(f, t, address, nil)
+	f.StartManagerWithAPI("--leader-elect=true", "--subresources-service="+ferrytest.SubresourcesService)
 	if log := reader(f, t).must(f.Context(), f.NS, "job", "log"); !strings.Contains(log, "started") {
 		t.Errorf("log: %q", log)
 	}

@@ -1,19 +1,13 @@
 package subresources_test
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"net/http"
-	"net/url"
-	"strconv"
 	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/portforward"
-	"k8s.io/client-go/transport/spdy"
 	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
@@ -48,42 +42,7 @@ func attaches(t *testing.T) {
 // forward connects to ports of a Pod as kubectl does.
 func (u *user) forward(namespace, job, protocol string, parameters ...string) (httpstream.Connection, error) {
 	u.t.Helper()
-	target, err := url.Parse(u.config.Host + path(namespace, job, "portforward") + "?" + query(parameters).Encode())
-	u.check(err)
-	var dialer httpstream.Dialer
-	if protocol == "SPDY" {
-		transport, upgrader, err := spdy.RoundTripperFor(u.config)
-		u.check(err)
-		dialer = spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, target)
-	} else {
-		dialer, err = portforward.NewSPDYOverWebsocketDialerForStreaming(target, u.config)
-		u.check(err)
-	}
-	conn, _, err := dialer.Dial(portforward.PortForwardProtocolV1Name)
-	return conn, err
-}
-
-// talk connects to a port, and says a line; it returns what it hears: who answers, and the line.
-func (u *user) talk(conn httpstream.Connection, request, port int) (who, line string) {
-	u.t.Helper()
-	header := http.Header{}
-	header.Set(corev1.PortHeader, strconv.Itoa(port))
-	header.Set(corev1.PortForwardRequestIDHeader, strconv.Itoa(request))
-	header.Set(corev1.StreamType, corev1.StreamTypeError)
-	_, err := conn.CreateStream(header)
-	u.check(err)
-	header.Set(corev1.StreamType, corev1.StreamTypeData)
-	stream, err := conn.CreateStream(header)
-	u.check(err)
-	defer stream.Close()
-	_, err = fmt.Fprintf(stream, "line %d\n", request)
-	u.check(err)
-	in := bufio.NewReader(stream)
-	who, err = in.ReadString('\n')
-	u.check(err)
-	line, err = in.ReadString('\n')
-	u.check(err)
-	return who, line
+	return ferrytest.ForwardPorts(u.config, protocol, path(namespace, job, "portforward")+"?"+query(parameters).Encode())
 }
 
 func forwardsPorts(t *testing.T) {
@@ -98,7 +57,8 @@ func forwardsPorts(t *testing.T) {
 			u.check(err)
 			defer conn.Close()
 			for request, port := range []int{80, 6060, 80} {
-				who, line := u.talk(conn, request, port)
+				who, line, err := ferrytest.Talk(conn, request, port)
+				u.check(err)
 				if !strings.HasPrefix(who, fmt.Sprintf("port %d of job-1-", port)) || line != fmt.Sprintf("line %d\n", request) {
 					t.Errorf("%q, %q", who, line)
 				}

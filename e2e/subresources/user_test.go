@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/pkg/manager/subresources"
@@ -32,12 +31,7 @@ type user struct {
 // login makes a user; rights come by grant.
 func login(f *ferrytest.Ferry, t *testing.T, name string) *user {
 	t.Helper()
-	kubeconfig, err := f.Hub.UserKubeconfigBytes(name)
-	u := &user{t: t, name: name}
-	u.check(err)
-	u.config, err = clientcmd.RESTConfigFromKubeConfig(kubeconfig)
-	u.check(err)
-	u.config.QPS = -1
+	u := &user{t: t, name: name, config: f.UserConfig(name)}
 	clientset, err := kubernetes.NewForConfig(u.config)
 	u.check(err)
 	u.api = clientset.CoreV1().RESTClient()

@@ -81,14 +81,10 @@ func forbidJobs(f *ferrytest.Ferry, t *testing.T, worker, message string) {
 func TestWhy(t *testing.T) {
 	f := ferrytest.For(t)
 	deleteLease(f)
-	leads, asked := listen(t), listen(t)
-	for _, l := range []interface{ Close() error }{leads, asked} {
-		l.Close() // for the processes
-	}
-	f.StartManager("--leader-elect=true", "--subresources-bind-address="+leads.Addr().String(), "--subresources-service="+service)
+	args := []string{"--leader-elect=true", "--subresources-service=" + ferrytest.SubresourcesService}
+	f.StartManager(append(args, "--subresources-bind-address="+f.FreeAddress())...)
 	f.Register("w1", "w2")
-	f.StartManager("--leader-elect=true", "--subresources-bind-address="+asked.Addr().String(), "--subresources-service="+service)
-	register(f, t, asked.Addr(), nil)
+	f.StartManagerWithAPI(args...)
 	u := login(f, t, "curious").grant(f, f.NS, "get: jobs/why")
 
 	f.Submit("runs", ferrytest.OnWorker("w1"), rigtest.RunForever())

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/e2e/product"
+	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/process"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/e2e/worker/workertest"
@@ -77,9 +78,9 @@ func (s *scene) process(kubeconfig string, args ...string) (*process.Process, ad
 	s.t.Helper()
 	program, err := product.Program("jobferry-worker")
 	s.ok(err)
-	health, err := workertest.FreeAddress()
+	health, err := rig.FreeAddress()
 	s.ok(err)
-	metrics, err := workertest.FreeAddress()
+	metrics, err := rig.FreeAddress()
 	s.ok(err)
 	log := filepath.Join(s.t.TempDir(), "log")
 	p, err := workertest.Start(program, kubeconfig, log, append(args, "--health-probe-bind-address="+health, "--metrics-bind-address="+metrics)...)

@@ -11,7 +11,6 @@ import (
 	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
-	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
 
 const (
@@ -92,7 +91,7 @@ func (f *Fleet) newManager(hub *rig.Cluster, name string) (*Manager, error) {
 	if err := writeKubeconfig(kubeconfig, hub.KubeconfigBytes(), link.Address()); err != nil {
 		return nil, err
 	}
-	metrics, err := workertest.FreeAddress()
+	metrics, err := rig.FreeAddress()
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,6 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
 	"github.com/jobferry/jobferry/e2e/rig/process"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
-	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
 
 // Namespace is where the charts are installed.
@@ -130,7 +129,7 @@ type Address string
 // FreeAddress is one that nobody listens on.
 func FreeAddress(t testing.TB) Address {
 	t.Helper()
-	a, err := workertest.FreeAddress()
+	a, err := rig.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,20 +1,17 @@
 package workertest
 
 import (
-	"errors"
-	"fmt"
 	"io"
 	"log"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"syscall"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/jobferry/jobferry/e2e/rig"
 )
 
 // proxy passes requests to an API server, with its caller's credentials.
@@ -33,7 +30,7 @@ func newProxy(cluster *rest.Config, first func(next http.Handler) http.Handler) 
 	if err != nil {
 		return nil, err
 	}
-	listener, err := listen()
+	listener, err := rig.Listen()
 	if err != nil {
 		return nil, err
 	}
@@ -58,25 +55,4 @@ func (p *proxy) WriteKubeconfig(file string) error {
 	config.Contexts["proxy"] = &clientcmdapi.Context{Cluster: "proxy"}
 	config.CurrentContext = "proxy"
 	return clientcmd.WriteToFile(*config, file)
-}
-
-// FreeAddress returns an unused address on loopback.
-func FreeAddress() (string, error) {
-	listener, err := listen()
-	if err != nil {
-		return "", err
-	}
-	return listener.Addr().String(), listener.Close()
-}
-
-// listen takes a port that no outgoing connection can have taken.
-func listen() (net.Listener, error) {
-	for range 100 {
-		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000)))
-		if errors.Is(err, syscall.EADDRINUSE) {
-			continue
-		}
-		return listener, err
-	}
-	return nil, errors.New("no free port found")
 }
