@@ -37,13 +37,14 @@ func Owns(origin v1alpha1.Origin, hubUID types.UID, job *batchv1.Job) Ownership 
 }
 
 // IsUnmarked reports whether a Job in a worker is the mirror of a hub Job, and lacks a mark: it has
-// the hub Job's UID, or is known by its own, and has no mark of another Job or origin.
+// the hub Job's UID, is known by its own, or was created with the hub Job's labels for its Pods,
+// which nobody can change, and it has no mark of another Job or origin.
 func IsUnmarked(origin v1alpha1.Origin, hubUID types.UID, job *batchv1.Job, known []types.UID) bool {
 	label, uid := job.Labels[v1alpha1.LabelOrigin], HubUID(job)
 	if label != "" && label != string(origin) || uid != "" && uid != hubUID {
 		return false
 	}
-	return (label == "" || uid == "") && (uid != "" || slices.Contains(known, job.UID))
+	return (label == "" || uid == "") && (uid != "" || slices.Contains(known, job.UID) || selectsFor(hubUID, job))
 }
 
 // HubUID returns the UID of the hub Job that a mirror belongs to, or "".

@@ -3,7 +3,9 @@ package mirror
 import (
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
@@ -29,6 +31,47 @@ func TestOwns(t *testing.T) {
 	} {
 		if got := Owns(row.origin, "uid-1", row.job.Obj()); got != row.want {
 			t.Errorf("%s: got %s", name, got)
+		}
+	}
+}
+
+func TestIsUnmarked(t *testing.T) {
+	mirror := func(change func(*batchv1.Job)) *batchv1.Job {
+		hub := mirrortest.New("job").Obj()
+		hub.Spec.Template.Labels = map[string]string{batchv1.ControllerUidLabel: "uid-1"}
+		m := Project(hub, Target{Origin: "hub-a"})
+		m.UID = "mirror-1"
+		SelectPods(hub, m, "id-1")
+		m.Labels, m.Annotations = nil, nil
+		if change != nil {
+			change(m)
+		}
+		return m
+	}
+	known := []types.UID{"mirror-1"}
+	for name, row := range map[string]struct {
+		job   *batchv1.Job
+		known []types.UID
+		want  bool
+	}{
+		"its Pods say so": {job: mirror(nil), want: true},
+		"its UID says so": {job: mirror(func(m *batchv1.Job) { m.Spec = batchv1.JobSpec{} }), known: known, want: true},
+		"nothing does":    {job: mirror(func(m *batchv1.Job) { m.Spec = batchv1.JobSpec{} })},
+		"its Pods are another's": {job: mirror(func(m *batchv1.Job) {
+			m.Spec.Template.Labels[batchv1.ControllerUidLabel] = "uid-2"
+		})},
+		"its selector is another": {job: mirror(func(m *batchv1.Job) {
+			m.Spec.Selector.MatchLabels = map[string]string{"app": "a"}
+		})},
+		"another hub's": {job: mirror(func(m *batchv1.Job) {
+			m.Labels = map[string]string{v1alpha1.LabelOrigin: "hub-b"}
+		}), known: known},
+		"another Job's": {job: mirror(func(m *batchv1.Job) {
+			m.Annotations = map[string]string{v1alpha1.AnnotationHubUID: "uid-2"}
+		}), known: known},
+	} {
+		if got := IsUnmarked("hub-a", "uid-1", row.job, row.known); got != row.want {
+			t.Errorf("%s: %t", name, got)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -17,6 +18,13 @@ func NameOnHub(mirror *batchv1.Job) string {
 		return ""
 	}
 	return mirror.Spec.Template.Labels[batchv1.JobNameLabel]
+}
+
+// selectsFor reports whether SelectPods has made the selector of a Job, for a hub Job.
+func selectsFor(hubUID types.UID, job *batchv1.Job) bool {
+	id := job.Spec.Template.Labels[v1alpha1.LabelMirrorID]
+	return deref(job.Spec.ManualSelector) && id != "" && job.Spec.Selector != nil && job.Spec.Selector.MatchLabels[v1alpha1.LabelMirrorID] == id &&
+		job.Spec.Template.Labels[batchv1.ControllerUidLabel] == string(hubUID)
 }
 
 // SelectPods lets the hub Job's selector find the Pods of a mirror that's about to be created: they

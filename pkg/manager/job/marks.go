@@ -66,7 +66,10 @@ func (r *Reconciler) isUnmarked(t *turn, w worker, existing *batchv1.Job) bool {
 		return false
 	}
 	known := []types.UID{t.known.mirrors[w.Name()].created}
-	if m := usage.Read(t.Job).Of(usage.ID{Worker: w.Name(), UID: existing.UID}); !m.Left {
+	switch m := usage.Read(t.Job).Of(usage.ID{Worker: w.Name(), UID: existing.UID}); {
+	case m.Left:
+		return false
+	case m.UID != "":
 		known = append(known, m.UID)
 	}
 	return mirror.IsUnmarked(r.options.Origin, t.Job.UID, existing, known)
@@ -159,9 +162,10 @@ func (r *Reconciler) leave(ctx context.Context, t *turn, w worker, taken types.U
 }
 
 // stopTaken suspends a mirror that is taken back, and deletes it when it has stopped or ended: its
-// Job controller has confirmed then that it makes no more Pods, and what they did is remembered for
-// the hub. One that can't be suspended is deleted at once, and so is one that nobody has started
-// whom the hub knows: perhaps nobody ever confirms anything.
+// Job controller has confirmed then that it makes no more Pods. What they did is remembered for the
+// hub, and of one that has stopped the hub knows it before the mirror goes: this process may end. One
+// that can't be suspended is deleted at once, and so is one that nobody has started whom the hub
+// knows: perhaps nobody ever confirms anything.
 func (r *Reconciler) stopTaken(ctx context.Context, t *turn, w worker, taken *batchv1.Job) error {
 	if !mirror.Finished(taken) && !mirror.Suspended(taken) {
 		if _, err := sendPatch(ctx, w, taken, mirror.SuspendPatch(taken)); !isRefusal(err) {
@@ -170,16 +174,24 @@ func (r *Reconciler) stopTaken(ctx context.Context, t *turn, w worker, taken *ba
 	} else if !mirror.Finished(taken) && !mirror.Stopped(taken) && (taken.Status.StartTime != nil || mirror.IsFor(w.View().Spec.JobController, taken)) {
 		return nil
 	}
-	if err := r.deleteUnseen(ctx, t, w, taken, metav1.DeletePropagationForeground); err != nil {
-		return err
+	last := r.rememberTaken(t, w, taken)
+	if before := t.known.mirrors[w.Name()].last; last && !mirror.Finished(taken) && (before == nil || before.ResourceVersion != taken.ResourceVersion) {
+		return nil
 	}
+	return r.deleteUnseen(ctx, t, w, taken, metav1.DeletePropagationForeground)
+}
+
+// rememberTaken remembers what a mirror that is taken back did, unless that is too large.
+func (r *Reconciler) rememberTaken(t *turn, w worker, taken *batchv1.Job) bool {
+	taken = taken.DeepCopy()
 	mirror.SlimMirror(taken)
 	metav1.SetMetaDataLabel(&taken.ObjectMeta, v1alpha1.LabelOrigin, string(r.options.Origin))
 	metav1.SetMetaDataAnnotation(&taken.ObjectMeta, v1alpha1.AnnotationHubUID, string(t.Job.UID))
-	if decoded.Size(taken) <= maxLast {
-		t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.last = taken })
+	if decoded.Size(taken) > maxLast {
+		return false
 	}
-	return nil
+	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.last = taken })
+	return true
 }
 
 // deleteByUID is deleteUnseen for a mirror of which the UID is known, and no more.

@@ -40,6 +40,36 @@ func TestRemovedMarks(t *testing.T) {
 	}
 }
 
+// Marks are removed before the hub knows of the mirror, and the manager ends: the mirror's Pods say
+// whose it is.
+func TestMarksRemovedBeforeTheHubKnows(t *testing.T) {
+	for name, mends := range map[string]bool{"once": true, "again and again": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.submits(aJob("train", func(j *batchv1.Job) {
+				j.Spec.Template.Labels = map[string]string{batchv1.ControllerUidLabel: "hub-1"}
+			}))
+			a := w.worker("a")
+			if _, err := w.runUntil(func() bool { return a.api.jobs[jobKey] != nil }); err != nil {
+				t.Fatal(err)
+			}
+			before := a.api.jobs[jobKey].UID
+			a.api.change(jobKey, func(m *batchv1.Job) { m.Labels, m.Annotations = nil, nil })
+			a.api.strips = !mends
+			w.start()
+			w.step(time.Minute)
+			if after := a.api.jobs[jobKey]; w.running("b") == mends || mends && (after == nil || after.UID != before) || !mends && after != nil {
+				w.fail("ends as:\n%s", w.state())
+			}
+			for _, e := range w.events {
+				if strings.Contains(e, v1alpha1.EventConflict) {
+					w.fail("events: %q", w.events)
+				}
+			}
+		})
+	}
+}
+
 // A mirror that can't have its marks is taken back before its Job goes on elsewhere.
 func TestMarksThatCantBe(t *testing.T) {
 	for name, prepare := range map[string]func(*world){
@@ -71,19 +101,32 @@ func TestMarksThatCantBe(t *testing.T) {
 // What a mirror has done that can't have its marks isn't done again.
 func TestProgressWithoutMarks(t *testing.T) {
 	for name, row := range map[string]struct {
-		completes int32
-		ends      bool
+		completes      int32
+		ends, restarts bool
 	}{
-		"a part": {completes: 1},
-		"all":    {completes: 4, ends: true},
+		"a part":                           {completes: 1},
+		"all":                              {completes: 4, ends: true},
+		"a part, and the manager restarts": {completes: 1, restarts: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.submits(aJob("train"))
+			w.submits(aJob("train", func(j *batchv1.Job) {
+				j.Spec.Template.Labels = map[string]string{batchv1.ControllerUidLabel: "hub-1"}
+			}))
 			w.step(time.Minute)
-			w.worker("a").api.strips = true
-			w.worker("a").api.change(jobKey, func(m *batchv1.Job) { m.Annotations["example.org/touched"] = "true" })
-			w.worker("a").completes(row.completes)
+			a := w.worker("a")
+			a.api.strips = true
+			a.api.change(jobKey, func(m *batchv1.Job) { m.Annotations["example.org/touched"] = "true" })
+			a.completes(row.completes)
+			if row.restarts {
+				_, _ = w.runUntil(func() bool { m := a.api.jobs[jobKey]; return m == nil || mirror.Suspended(m) })
+				for step := 0; a.api.jobs[jobKey] != nil && step < 20; step++ { // whenever it ends
+					w.start()
+					_, _ = w.runUntil(func() bool { return true })
+					a.work()
+				}
+				w.start()
+			}
 			w.step(time.Minute)
 			job := w.hub.jobs[jobKey]
 			if job.Status.Succeeded != row.completes || mirror.Finished(job) != row.ends || w.running("b") == row.ends {
