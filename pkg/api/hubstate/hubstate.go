@@ -97,6 +97,8 @@ const (
 	// of then.
 	MovedAt   Key = "moved-at"
 	MovedWith Key = "moved-with"
+	// Vanished is the worker in which the mirror vanished, though Pods of it may have run.
+	Vanished Key = "vanished"
 	// FreshStart: mirrors that are created next start from zero. It's the MovedAt of the move that
 	// set it.
 	FreshStart Key = "fresh-start"
@@ -109,7 +111,7 @@ const (
 )
 
 // inState are the keys of the condition State, in the order of its lines.
-var inState = []Key{MovedFrom, MovedAt, MovedWith, FreshStart, DeadlineSpent, PlacedFor, ShardsState, Usage}
+var inState = []Key{MovedFrom, MovedAt, MovedWith, Vanished, FreshStart, DeadlineSpent, PlacedFor, ShardsState, Usage}
 
 // Get returns a value; empty: the Job doesn't have it.
 func Get(job *batchv1.Job, key Key) string {

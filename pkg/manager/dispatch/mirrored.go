@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/mirror"
@@ -23,8 +24,12 @@ func planMissing(s *Snapshot, w *Worker) Plan {
 	policy, problem := onClusterLost(s)
 	if s.vanished(w) && policy == v1alpha1.OnClusterLostWait {
 		// perhaps it's there, and has only lost its marks
-		return Plan{Again: true, Actions: []Action{ConfirmLeft{w.Name}}, Reports: append(problem, warn(v1alpha1.EventMirrorRecreated, gone(w)+
+		plan := Plan{Again: true, Actions: []Action{ConfirmLeft{w.Name}}, Reports: append(problem, warn(v1alpha1.EventMirrorRecreated, gone(w)+
 			": it isn't run again, as its annotation "+v1alpha1.AnnotationOnClusterLost+" says; change that, or create the Job anew, to have it run"))}
+		if next, is := mirror.Unplaced(s.Job, s.Now).(mirror.Next); is && s.Part == nil {
+			plan.Actions = append(plan.Actions, s.statusWrite(&next.Status, hubstate.Changes{hubstate.Vanished: w.Name}))
+		}
+		return plan
 	}
 	target := s.target(w)
 	target.FreshStart, target.DeadlineSpent = mirror.StartsFresh(s.Job), mirror.DeadlineSpent(s.Job, s.Now)
@@ -68,6 +73,8 @@ func (s *Snapshot) vanished(w *Worker) bool {
 	switch {
 	case s.Part != nil:
 		hub = s.Part.Whole
+	case hubstate.Get(hub, hubstate.Vanished) == w.Name:
+		return true
 	case !mirror.Moved(hub):
 		return hub.Status.Active > 0 || hub.Status.StartTime != nil && hub.Status.Succeeded == 0
 	}

@@ -142,9 +142,14 @@ func TestAMirrorVanishes(t *testing.T) {
 	told := "MirrorRecreated: The Job is gone from worker a, and the hub hasn't seen how it ended there: what its Pods did may be done again"
 	for name, row := range map[string]lookRow{
 		"its Pods ran": {hub: hubJob(placedOn("a"), running(1)), then: []string{"create suspended in a"}, reports: "Mirrored: Created in worker a\n" + told},
-		"its Pods ran, and it's to run once": {hub: hubJob(placedOn("a"), running(1), waits), then: []string{"confirm that a is left"}, reports: strings.Replace(told,
+		"its Pods ran, and it's to run once": {hub: hubJob(placedOn("a"), running(1), waits), then: []string{"confirm that a is left", "status"}, reports: strings.Replace(told,
 			"what its Pods did may be done again",
 			"it isn't run again, as its annotation jobferry.dev/on-cluster-lost says; change that, or create the Job anew, to have it run", 1)},
+		"the hub shows that": {hub: hubJob(placedOn("a"), func(j *batchv1.Job) {
+			j.Status.StartTime, j.Status.Succeeded = &metav1.Time{Time: noon}, 1
+		}, func(j *batchv1.Job) { hubstate.Set(j, hubstate.Changes{hubstate.Vanished: "a"}) }, waits),
+			then: []string{"confirm that a is left"}, reports: strings.Replace(told, "what its Pods did may be done again",
+				"it isn't run again, as its annotation jobferry.dev/on-cluster-lost says; change that, or create the Job anew, to have it run", 1)},
 		"none ran, and it's to run once": {hub: hubJob(placedOn("a"), waits), then: []string{"create in a"}, reports: "Mirrored: Created in worker a"},
 		"none ran":                       {hub: hubJob(placedOn("a"), running(0)), then: []string{"create in a"}, reports: "Mirrored: Created in worker a"},
 		"it's just placed":               {hub: hubJob(placedOn("a")), then: []string{"create in a"}, reports: "Mirrored: Created in worker a"},

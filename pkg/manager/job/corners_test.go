@@ -352,6 +352,10 @@ func TestWhatNobodySawVanish(t *testing.T) {
 		creates  int
 	}{
 		"it ran": {given: func(*world) {}, creates: 1},
+		"it ran, and a Pod succeeded": {given: func(w *world) {
+			w.worker("a").completes(1)
+			w.step(time.Second)
+		}, creates: 1},
 		"it was between two Pods": {given: func(w *world) {
 			w.worker("a").idle = true
 			w.worker("a").api.change(jobKey, failed)
@@ -375,6 +379,23 @@ func TestWhatNobodySawVanish(t *testing.T) {
 			w.step(time.Minute)
 			if !slices.Contains(reasons(w.events), v1alpha1.EventMirrorRecreated) || a.api.created != row.creates {
 				w.fail("%d mirrors, events %q", a.api.created, w.events)
+			}
+			if row.restored {
+				return
+			}
+			if w.hub.jobs[jobKey].Status.Active > 0 {
+				w.fail("it has Pods: %s", w.state())
+			}
+			a.idle = false
+			w.start()
+			w.step(time.Minute)
+			if a.api.created != row.creates {
+				w.fail("%d mirrors", a.api.created)
+			}
+			w.edits("lets it run again", annotated(v1alpha1.AnnotationOnClusterLost, v1alpha1.OnClusterLostResume))
+			w.step(time.Minute)
+			if w.hub.jobs[jobKey].Status.Active == 0 {
+				w.fail("ends as:\n%s", w.state())
 			}
 		})
 	}
