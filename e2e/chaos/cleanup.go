@@ -25,10 +25,12 @@ func (r *run) remove(ctx context.Context) error {
 	r.options.Progress("deleting all Jobs")
 	r.recorder.do(func(c *checker.Checker, _ time.Duration) { c.EndOfRun() })
 	background := metav1.DeletePropagationBackground
-	err := r.fleet.Hub.Client().BatchV1().Jobs(fleet.Namespace).DeleteCollection(ctx,
-		metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{})
-	if err != nil {
-		return err
+	for _, namespace := range fleet.Namespaces() {
+		err := r.fleet.Hub.Client().BatchV1().Jobs(namespace).DeleteCollection(ctx,
+			metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
 	}
 	return r.nothingLeft(ctx, r.leftOfJobs)
 }

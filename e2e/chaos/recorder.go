@@ -40,7 +40,7 @@ type recorder struct {
 }
 
 func newRecorder(stories []story.Story, o Options) *recorder {
-	options := checker.Options{LostAfter: o.LostAfter}
+	options := checker.Options{LostAfter: o.LostAfter, Shown: fleet.IsShown}
 	for _, w := range fleet.WorkerNames() {
 		options.Workers = append(options.Workers, checker.Worker{Name: w, Fenced: fleet.IsFenced(w)})
 	}
@@ -63,11 +63,11 @@ func (r *recorder) open(ctx context.Context, f *fleet.Fleet, watches *sync.WaitG
 		}
 	}
 	for name, client := range r.clients {
-		watches.Go(func() { watch.Jobs(ctx, name, client, fleet.Namespace, r.observe, r.again(name)) })
-		watches.Go(func() { watch.Pods(ctx, name, client, fleet.Namespace, r.observe, r.again(name)) })
+		watches.Go(func() { watch.Jobs(ctx, name, client, r.observe, r.again(name)) })
+		watches.Go(func() { watch.Pods(ctx, name, client, r.observe, r.again(name)) })
 	}
 	hub := f.Hub.Name()
-	watches.Go(func() { watch.Events(ctx, hub, r.clients[hub], fleet.Namespace, r.observe, r.again(hub)) })
+	watches.Go(func() { watch.Events(ctx, hub, r.clients[hub], r.observe, r.again(hub)) })
 	watches.Go(func() { r.listen(ctx) })
 	watches.Go(func() {
 		<-ctx.Done()
@@ -136,7 +136,7 @@ func (r *recorder) ask(q checker.Question) {
 func (r *recorder) runs(p checker.PodRef) checker.Running {
 	ctx, cancel := context.WithTimeout(r.ctx, answerTime)
 	defer cancel()
-	pod, err := r.clients[p.Where].CoreV1().Pods(fleet.Namespace).Get(ctx, p.Name, metav1.GetOptions{})
+	pod, err := r.clients[p.Where].CoreV1().Pods(p.Namespace).Get(ctx, p.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return checker.SomeEnded

@@ -30,7 +30,7 @@ func MakePlan(o Options) (Plan, error) {
 		return Plan{}, err
 	}
 	// Two streams of numbers: with other faults, the Jobs stay the same.
-	stories, err := story.Make(rand.New(rand.NewPCG(o.Seed, 1)), fleet.Namespace, o.Jobs, o.Span*9/10, o.JobKinds...)
+	stories, err := story.Make(rand.New(rand.NewPCG(o.Seed, 1)), fleet.Namespaces(), o.Jobs, o.Span*9/10, o.JobKinds...)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -125,7 +125,7 @@ func (r *run) turmoil(ctx context.Context) error {
 	var tasks sync.WaitGroup
 	tasks.Go(func() { r.recorder.reportProgress(reporting, r.options.Progress) })
 	var acting sync.WaitGroup
-	u := users{jobs: r.fleet.Hub.Client().BatchV1().Jobs(fleet.Namespace), recorder: r.recorder, writing: r.fleet.Writing, began: time.Now()}
+	u := users{batch: r.fleet.Hub.Client().BatchV1(), recorder: r.recorder, writing: r.fleet.Writing, began: time.Now()}
 	for i := range r.plan.Stories {
 		acting.Go(func() { u.play(ctx, &r.plan.Stories[i]) })
 	}
@@ -143,6 +143,10 @@ func (r *run) settle(ctx context.Context) error {
 		r.options.Progress("%d Jobs have not ended in %s", len(r.recorder.pending()), r.options.Settle)
 	}
 	until(ctx, catchUp, func() bool { return false })
+	until(ctx, showTime, func() (all bool) {
+		r.recorder.do(func(c *checker.Checker, _ time.Duration) { all = c.WronglyShown() == 0 })
+		return all
+	})
 	r.recorder.do(func(c *checker.Checker, at time.Duration) {
 		c.CheckEnds(at)
 		r.ledger = c.Ledger()
@@ -162,6 +166,10 @@ func (r *run) result(took time.Duration) *report.Result {
 // catchUp is how long all watches have to show what the last one has shown, and the manager to
 // complete the accounts of the last Jobs: it looks at them again a few seconds after their ends.
 const catchUp = 10 * time.Second
+
+// showTime is how long the hub may take to show all Pods as they are, and the checker to find that
+// it doesn't.
+const showTime = 45 * time.Second
 
 // pollEvery is how often the end of something is looked for that nobody reports.
 const pollEvery = 200 * time.Millisecond

@@ -19,7 +19,7 @@ import (
 
 // users play the stories, straight at the hub's API server. While that is away, they try again.
 type users struct {
-	jobs     clientbatchv1.JobInterface
+	batch    clientbatchv1.BatchV1Interface
 	recorder *recorder
 	// writing does what writes to the hub, once that's let.
 	writing func(do func())
@@ -71,11 +71,11 @@ func (u *users) insist(ctx context.Context, do func(context.Context) error) {
 // create creates a Job, unless an attempt whose answer was lost has. Former is the UID of one of
 // that name that is to go first.
 func (u *users) create(ctx context.Context, job *batchv1.Job, former types.UID) error {
-	_, err := u.jobs.Create(ctx, job, metav1.CreateOptions{})
+	_, err := u.batch.Jobs(job.Namespace).Create(ctx, job, metav1.CreateOptions{})
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	there, err := u.jobs.Get(ctx, job.Name, metav1.GetOptions{})
+	there, err := u.batch.Jobs(job.Namespace).Get(ctx, job.Name, metav1.GetOptions{})
 	if err == nil && there.UID == former {
 		return errors.New("the former one is still there")
 	}
@@ -110,7 +110,7 @@ func leaveWorker(j *batchv1.Job) {
 // edit changes a Job that hasn't ended.
 func (u *users) edit(ctx context.Context, s *story.Story, change func(*batchv1.Job)) {
 	u.insist(ctx, func(ctx context.Context) error {
-		job, err := u.jobs.Get(ctx, s.Name, metav1.GetOptions{})
+		job, err := u.batch.Jobs(s.Job.Namespace).Get(ctx, s.Name, metav1.GetOptions{})
 		if err != nil {
 			return ignoreNotFound(err)
 		}
@@ -118,7 +118,7 @@ func (u *users) edit(ctx context.Context, s *story.Story, change func(*batchv1.J
 			return nil
 		}
 		change(job)
-		_, err = u.jobs.Update(ctx, job, metav1.UpdateOptions{})
+		_, err = u.batch.Jobs(job.Namespace).Update(ctx, job, metav1.UpdateOptions{})
 		return ignoreNotFound(err)
 	})
 }
@@ -127,12 +127,12 @@ func (u *users) edit(ctx context.Context, s *story.Story, change func(*batchv1.J
 func (u *users) remove(ctx context.Context, s *story.Story, act story.Act) (uid types.UID) {
 	propagation := act.Propagation()
 	u.insist(ctx, func(ctx context.Context) error {
-		job, err := u.jobs.Get(ctx, s.Name, metav1.GetOptions{})
+		job, err := u.batch.Jobs(s.Job.Namespace).Get(ctx, s.Name, metav1.GetOptions{})
 		if err != nil {
 			return ignoreNotFound(err)
 		}
 		uid = job.UID
-		return ignoreNotFound(u.jobs.Delete(ctx, s.Name, metav1.DeleteOptions{
+		return ignoreNotFound(u.batch.Jobs(s.Job.Namespace).Delete(ctx, s.Name, metav1.DeleteOptions{
 			PropagationPolicy: &propagation, Preconditions: &metav1.Preconditions{UID: &uid},
 		}))
 	})

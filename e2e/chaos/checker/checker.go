@@ -37,6 +37,8 @@ type Options struct {
 	Workers []Worker
 	// LostAfter is how long a worker is unreachable before its Jobs are moved.
 	LostAfter time.Duration
+	// Shown says whether the hub shows the Pods of a namespace.
+	Shown func(namespace string) bool
 }
 
 // Rule names what was violated.
@@ -57,6 +59,7 @@ const (
 	Rejected Rule = "Rejected"
 	Account  Rule = "Account"
 	Silent   Rule = "Silent"
+	Shown    Rule = "Shown"
 )
 
 // Violation is something that must not be.
@@ -114,6 +117,10 @@ func (c *Checker) Observe(e Event) []Question {
 	case e.Said != nil:
 		if r := c.records[e.Said.InvolvedObject.Name]; r != nil {
 			c.observeSaid(r, e)
+		}
+	case e.Pod != nil && e.Where == schedule.Hub:
+		if r := c.records[e.Pod.Labels[batchv1.JobNameLabel]]; r != nil {
+			c.observeShown(r, e)
 		}
 	case e.Pod != nil:
 		if r := c.records[e.Pod.Labels[batchv1.JobNameLabel]]; r != nil {

@@ -380,17 +380,14 @@ func TestMovedOnRequestWhileIsolated(t *testing.T) {
 }
 
 func TestVanished(t *testing.T) {
-	gone := func(w *world) {
-		w.see(Event{Where: schedule.Hub, Job: &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "job"}}, Gone: true})
-	}
 	w := newWorld(t)
 	w.hub()
-	gone(w)
+	w.hubGone()
 	w.expect(Vanished)
 	w = newWorld(t)
 	w.hub()
 	w.checker.Acted(0, "job", story.Delete)
-	gone(w)
+	w.hubGone()
 	w.expect()
 }
 

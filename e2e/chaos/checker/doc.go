@@ -21,6 +21,8 @@
 //   - Vanished: a hub Job goes away only if its user, or its TTL, deleted it.
 //   - Placed: a finished Job isn't placed anew.
 //   - Silent: a Job that makes no progress for 90 s has had a word about it meanwhile.
+//   - Shown: where the hub shows Pods, it shows those of the Jobs, as they are. What is wrong after
+//     the last fault is right 30 s later.
 //   - Isolated: while all workers are unreachable, no Job is moved, and no index leaves its shard,
 //     but on request: it's the hub that is lost.
 //

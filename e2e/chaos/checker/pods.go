@@ -72,6 +72,7 @@ func (c *Checker) observePlucked(r *record, p *pod, e Event) {
 // observePhase takes in whether the Pod runs.
 func (r *record) observePhase(p *pod, e Event, succeeds bool) {
 	running, ready := p.running, p.ready
+	p.phase, p.gone = e.Pod.Status.Phase, e.Gone
 	p.running = !e.Gone && e.Pod.Status.Phase == corev1.PodRunning
 	p.ready = p.running && isReady(e.Pod)
 	p.stopping = e.Pod.DeletionTimestamp != nil

@@ -61,18 +61,22 @@ type record struct {
 	// asked are the pairs of Pods that were suspected.
 	asked   map[[2]types.UID]bool
 	excused bool
+	shown   shown
 }
 
 // pod is what is known of a Pod.
 type pod struct {
 	uid, owner types.UID
 	where      string
+	namespace  string
 	name       string
+	phase      corev1.PodPhase
 	index      int // -1: none
 	seen       time.Duration
 	running    bool
 	ready      bool
 	stopping   bool
+	gone       bool
 	// ended: with success. succeeded: and it hadn't been given up before. A Job controller gives
 	// Pods up for a suspension or a fence: it takes its finalizer off them, and asks them to stop.
 	// What they do in the end doesn't count.
@@ -87,8 +91,8 @@ type pod struct {
 	// none.
 	twin *pod
 
-	// boundAt is when it was first seen with a node; nil: it wasn't. goneAt is when it was seen to be
-	// gone; nil: it's there.
+	// boundAt is when it was first seen with a node; nil: it wasn't. goneAt is when one with a node
+	// was seen to be gone; nil: it wasn't.
 	boundAt, goneAt *time.Duration
 	// start is when it got the node, by its own times.
 	start time.Time
@@ -103,7 +107,7 @@ func newRecord(s *story.Story) *record {
 	return &record{
 		story: s, last: map[string]string{}, mirrors: map[types.UID]types.UID{}, leaving: map[types.UID]time.Duration{},
 		seen: map[types.UID]*batchv1.Job{}, pods: map[types.UID]*pod{},
-		asked: map[[2]types.UID]bool{}, reasons: map[types.UID]reason{}, swept: map[types.UID]batchv1.JobStatus{},
+		asked: map[[2]types.UID]bool{}, reasons: map[types.UID]reason{}, swept: map[types.UID]batchv1.JobStatus{}, shown: newShown(),
 	}
 }
 
@@ -140,7 +144,7 @@ func (r *record) pod(e Event) (p *pod, fresh bool) {
 	if p := r.pods[e.Pod.UID]; p != nil {
 		return p, false
 	}
-	p = &pod{uid: e.Pod.UID, where: e.Where, name: e.Pod.Name, index: indexOf(e.Pod), seen: e.At}
+	p = &pod{uid: e.Pod.UID, where: e.Where, namespace: e.Pod.Namespace, name: e.Pod.Name, index: indexOf(e.Pod), seen: e.At}
 	if owner := metav1.GetControllerOf(e.Pod); owner != nil {
 		p.owner = owner.UID
 	}

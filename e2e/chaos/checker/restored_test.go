@@ -4,9 +4,6 @@ import (
 	"testing"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/jobferry/jobferry/e2e/chaos/schedule"
 	"github.com/jobferry/jobferry/e2e/chaos/story"
 )
@@ -69,7 +66,7 @@ func TestAfterARestoreOfTheHub(t *testing.T) {
 			w.succeed(w.run("open", 2))
 			w.hub(completed("2", 1))
 			if row.goes {
-				w.see(Event{Where: schedule.Hub, Job: &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "job", UID: "hub-job"}}, Gone: true})
+				w.hubGone()
 			}
 			restore()
 			w.pass(row.late)

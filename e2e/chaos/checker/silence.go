@@ -99,10 +99,11 @@ func withoutState(s *batchv1.JobStatus) *batchv1.JobStatus {
 	return &other
 }
 
-// Listen looks for Jobs that make no progress without a word. It's called every few seconds.
+// Listen looks for Jobs that make no progress without a word, and for Pods that are shown wrongly. It's called every few seconds.
 func (c *Checker) Listen(at time.Duration) {
 	for _, name := range slices.Sorted(maps.Keys(c.records)) {
 		c.listenTo(at, c.records[name])
+		c.checkShown(at, c.records[name])
 	}
 }
 
@@ -147,7 +148,7 @@ func (r *record) isRunning() bool {
 // hasPods: Pods of the Job are there that haven't ended.
 func (r *record) hasPods() bool {
 	for _, p := range r.pods {
-		if p.goneAt == nil && !p.over && r.mirrors[p.owner] == r.hub.UID {
+		if !p.gone && !p.over && r.mirrors[p.owner] == r.hub.UID {
 			return true
 		}
 	}

@@ -11,13 +11,15 @@ import (
 
 // PodRef names a Pod of a worker.
 type PodRef struct {
-	Where, Name string
-	UID         types.UID
+	Where, Namespace, Name string
+	UID                    types.UID
 }
 
 func (p PodRef) String() string { return p.Name + " of " + p.Where }
 
-func (p *pod) ref() PodRef { return PodRef{Where: p.where, Name: p.name, UID: p.uid} }
+func (p *pod) ref() PodRef {
+	return PodRef{Where: p.where, Namespace: p.namespace, Name: p.name, UID: p.uid}
+}
 
 // Question asks whether all of some Pods are running, each asked for after the one before.
 type Question struct {

@@ -31,6 +31,7 @@ type world struct {
 	// parallelism of the Job.
 	parallelism int32
 	selector    string // that the Job was placed by
+	namespace   string
 	questions   []Question
 	number      int
 	mirrors     map[string]int // how many a worker has had
@@ -44,7 +45,7 @@ func newWorld(t *testing.T, changes ...func(*story.Story)) *world {
 	for _, change := range changes {
 		change(&s)
 	}
-	o := Options{LostAfter: 30 * time.Second, Workers: []Worker{{Name: "fenced", Fenced: true}, {Name: "open"}}}
+	o := Options{LostAfter: 30 * time.Second, Shown: func(namespace string) bool { return namespace == "shown" }, Workers: []Worker{{Name: "fenced", Fenced: true}, {Name: "open"}}}
 	return &world{t: t, parallelism: 4, mirrors: map[string]int{}, checker: New(o, []story.Story{s})}
 }
 
@@ -57,7 +58,7 @@ func (w *world) hub(changes ...func(*batchv1.JobStatus)) {
 		change(&w.status)
 	}
 	j := &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: "job", UID: "hub-job"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "job", UID: "hub-job"},
 		Spec:       batchv1.JobSpec{Completions: ptr.To[int32](4), Parallelism: &w.parallelism},
 		Status:     *w.status.DeepCopy(),
 	}
@@ -67,6 +68,11 @@ func (w *world) hub(changes ...func(*batchv1.JobStatus)) {
 		hubstate.Set(j, w.shards.Kept())
 	}
 	w.see(Event{Where: schedule.Hub, Job: j})
+}
+
+// hubGone shows that the hub Job is gone.
+func (w *world) hubGone() {
+	w.see(Event{Where: schedule.Hub, Job: &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "job", UID: "hub-job"}}, Gone: true})
 }
 
 // place shows the hub Job on a worker, with a mirror there.
@@ -128,7 +134,7 @@ func (w *world) run(worker string, index int) Event {
 	w.number++
 	name := fmt.Sprintf("pod-%d", w.number)
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Name: name, UID: types.UID(name), Labels: map[string]string{batchv1.JobNameLabel: "job"},
+		Namespace: w.namespace, Name: name, UID: types.UID(name), Labels: map[string]string{batchv1.JobNameLabel: "job"},
 		Annotations:     map[string]string{},
 		Finalizers:      []string{batchv1.JobTrackingFinalizer},
 		OwnerReferences: []metav1.OwnerReference{{UID: w.mirrorOn(worker), Controller: ptr.To(true)}},

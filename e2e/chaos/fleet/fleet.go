@@ -107,7 +107,12 @@ func Start(ctx context.Context, o Options) (_ *Fleet, err error) {
 }
 
 func (f *Fleet) startClusters(ctx context.Context) error {
-	all := []rig.Options{{Name: "hub", Audit: true}}
+	// The hub takes a Node for lost when no manager has renewed its Lease for 25 seconds, and removes
+	// Pods that have ended.
+	all := []rig.Options{{Name: "hub", Audit: true, ControllerManagerFlags: []string{
+		"--controllers=*", "--node-monitor-period=1s", "--node-monitor-grace-period=25s", "--node-startup-grace-period=25s",
+		"--terminated-pod-gc-threshold=50",
+	}}}
 	for _, s := range shapes {
 		controller := rig.BuiltIn
 		if s.embedded {

@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 
@@ -95,11 +96,20 @@ func (f *Fleet) newManager(hub *rig.Cluster, name string) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
+	kubelet, err := rig.FreeAddress()
+	if err != nil {
+		return nil, err
+	}
+	host, port, err := net.SplitHostPort(kubelet)
+	if err != nil {
+		return nil, err
+	}
 	m := &Manager{Name: name, Link: link, metrics: metrics}
 	m.Component = hub.AddProgram(name, f.built[managerProgram], append([]string{
 		"--kubeconfig=" + kubeconfig, "--metrics-bind-address=" + metrics,
 		"--leader-elect-lease-duration=5s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=1s",
 		"--worker-probe-interval=1s", "--worker-probe-timeout=2s",
+		"--pods", "--pods-address=" + host, "--pods-port=" + port,
 	}, append(f.managerFlags(), common...)...)...)
 	return m, nil
 }

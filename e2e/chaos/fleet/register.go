@@ -18,14 +18,20 @@ import (
 const (
 	// SystemNamespace is where the registrations and the Leases are.
 	SystemNamespace = v1alpha1.SystemNamespace
-	// Namespace is that of the Jobs.
-	Namespace = "chaos"
+	// namespace and shownNamespace are those of the Jobs. The Pods of the latter are shown on the hub.
+	namespace, shownNamespace = "chaos", "chaos-shown"
 
 	registrationLabel = "jobferry.dev/worker-cluster"
 	kubeconfigKey     = "kubeconfig"
 	// LabelName is a label of each WorkerCluster: its name.
 	LabelName = "name"
 )
+
+// Namespaces are those of the Jobs.
+func Namespaces() []string { return []string{namespace, shownNamespace} }
+
+// IsShown says whether the hub shows the Pods of a namespace.
+func IsShown(of string) bool { return of == shownNamespace }
 
 // installHub puts the CRD and namespaces on the hub.
 func (f *Fleet) installHub(ctx context.Context, _ programs) error {
@@ -37,7 +43,9 @@ func (f *Fleet) installHub(ctx context.Context, _ programs) error {
 		return err
 	}
 	for name, labels := range map[string]map[string]string{
-		SystemNamespace: nil, Namespace: {v1alpha1.LabelDispatch: v1alpha1.DispatchAllowed},
+		SystemNamespace: nil,
+		namespace:       {v1alpha1.LabelDispatch: v1alpha1.DispatchAllowed},
+		shownNamespace:  {v1alpha1.LabelDispatch: v1alpha1.DispatchAllowed, v1alpha1.LabelPods: v1alpha1.PodsEnabled},
 	} {
 		if err := f.API.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}); err != nil {
 			return err

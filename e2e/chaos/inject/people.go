@@ -27,9 +27,20 @@ func (f fault) deleteMirrors() (func() error, error) {
 		propagation = metav1.DeletePropagationForeground
 	}
 	return nil, retry(f.ctx, func() error {
-		return f.worker().Client().BatchV1().Jobs(fleet.Namespace).DeleteCollection(f.ctx,
-			metav1.DeleteOptions{PropagationPolicy: &propagation}, metav1.ListOptions{LabelSelector: v1alpha1.LabelOrigin})
+		return inEach(func(namespace string) error {
+			return f.worker().Client().BatchV1().Jobs(namespace).DeleteCollection(f.ctx,
+				metav1.DeleteOptions{PropagationPolicy: &propagation}, metav1.ListOptions{LabelSelector: v1alpha1.LabelOrigin})
+		})
 	})
+}
+
+// inEach does something in each namespace that the worker has Jobs of.
+func inEach(do func(namespace string) error) error {
+	var errs []error
+	for _, namespace := range fleet.Namespaces() {
+		errs = append(errs, do(namespace))
+	}
+	return errors.Join(errs...)
 }
 
 // deletePods deletes a running Pod of each Job that goes on without it, such as of one on a node
@@ -37,7 +48,7 @@ func (f fault) deleteMirrors() (func() error, error) {
 func (f fault) deletePods() (func() error, error) {
 	client := f.worker().Client()
 	return nil, retry(f.ctx, func() error {
-		mirrors, err := client.BatchV1().Jobs(fleet.Namespace).List(f.ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelOrigin})
+		mirrors, err := client.BatchV1().Jobs(metav1.NamespaceAll).List(f.ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelOrigin})
 		if err != nil {
 			return err
 		}
@@ -45,7 +56,7 @@ func (f fault) deletePods() (func() error, error) {
 		for i := range mirrors.Items {
 			bearing[mirrors.Items[i].UID] = bears(&mirrors.Items[i])
 		}
-		pods, err := client.CoreV1().Pods(fleet.Namespace).List(f.ctx, metav1.ListOptions{FieldSelector: "status.phase=" + string(corev1.PodRunning)})
+		pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(f.ctx, metav1.ListOptions{FieldSelector: "status.phase=" + string(corev1.PodRunning)})
 		if err != nil {
 			return err
 		}
@@ -55,7 +66,7 @@ func (f fault) deletePods() (func() error, error) {
 				continue
 			}
 			bearing[owner.UID] = false
-			if err := client.CoreV1().Pods(fleet.Namespace).Delete(f.ctx, p.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			if err := client.CoreV1().Pods(p.Namespace).Delete(f.ctx, p.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 				return err
 			}
 		}
@@ -74,8 +85,10 @@ const byThemselves = 4
 // deleteEndedPods deletes all Pods in a worker that have ended.
 func (f fault) deleteEndedPods() (func() error, error) {
 	return nil, retry(f.ctx, func() error {
-		return f.worker().Client().CoreV1().Pods(fleet.Namespace).DeleteCollection(f.ctx, metav1.DeleteOptions{},
-			metav1.ListOptions{FieldSelector: "status.phase!=" + string(corev1.PodPending) + ",status.phase!=" + string(corev1.PodRunning)})
+		return inEach(func(namespace string) error {
+			return f.worker().Client().CoreV1().Pods(namespace).DeleteCollection(f.ctx, metav1.DeleteOptions{},
+				metav1.ListOptions{FieldSelector: "status.phase!=" + string(corev1.PodPending) + ",status.phase!=" + string(corev1.PodRunning)})
+		})
 	})
 }
 
@@ -90,10 +103,10 @@ func (f fault) removeMarks() (func() error, error) {
 	if err != nil {
 		return nil, err
 	}
-	jobs := f.worker().Client().BatchV1().Jobs(fleet.Namespace)
+	batch := f.worker().Client().BatchV1()
 	var list *batchv1.JobList
 	if err := retry(f.ctx, func() error {
-		list, err = jobs.List(f.ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelOrigin})
+		list, err = batch.Jobs(metav1.NamespaceAll).List(f.ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelOrigin})
 		return err
 	}); err != nil {
 		return nil, err
@@ -102,7 +115,7 @@ func (f fault) removeMarks() (func() error, error) {
 		if condition, _ := story.Outcome(&list.Items[i]); condition != "" {
 			continue
 		}
-		if _, err := jobs.Patch(f.ctx, list.Items[i].Name, types.MergePatchType, text, metav1.PatchOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		if _, err := batch.Jobs(list.Items[i].Namespace).Patch(f.ctx, list.Items[i].Name, types.MergePatchType, text, metav1.PatchOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			return nil, err // the API server is away: who does it by hand has done some
 		}
 	}

@@ -3,13 +3,12 @@ package inject
 import (
 	"context"
 
-	"github.com/jobferry/jobferry/e2e/chaos/fleet"
 	"github.com/jobferry/jobferry/e2e/rig/policy"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // ofWorker is a worker's policy for the Jobs that it has of the hub. It has one at a time.
-var ofWorker = policy.Policy{Name: "chaos", Namespace: fleet.Namespace}
+var ofWorker = policy.Policy{Name: "chaos"}
 
 // theMarks are those by which the manager knows a mirror: single ones, and both.
 var theMarks = [][]string{{originMark}, {hubUIDMark}, {originMark, hubUIDMark}}

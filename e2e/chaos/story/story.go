@@ -58,8 +58,9 @@ const (
 	Replace Deed = "replace"
 )
 
-// Make makes a number of stories of all kinds, or of the given ones, spread over a time.
-func Make(random *rand.Rand, namespace string, jobs int, span time.Duration, only ...string) ([]Story, error) {
+// Make makes a number of stories of all kinds, or of the given ones, spread over a time, in each of
+// the namespaces in turn.
+func Make(random *rand.Rand, namespaces []string, jobs int, span time.Duration, only ...string) ([]Story, error) {
 	kinds, err := choose(only)
 	if err != nil {
 		return nil, err
@@ -70,7 +71,7 @@ func Make(random *rand.Rand, namespace string, jobs int, span time.Duration, onl
 		d := draft{random: random}
 		s := k.write(&d)
 		s.Kind, s.Name = k.name, fmt.Sprintf("%s-%04d", k.name, n)
-		s.Job.Namespace, s.Job.Name = namespace, s.Name
+		s.Job.Namespace, s.Job.Name = namespaces[n%len(namespaces)], s.Name
 		s.At = span * time.Duration(n) / time.Duration(jobs)
 		stories = append(stories, s)
 	}

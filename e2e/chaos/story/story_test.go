@@ -16,7 +16,7 @@ import (
 
 func tell(t *testing.T, seed uint64, only ...string) []Story {
 	t.Helper()
-	stories, err := Make(rand.New(rand.NewPCG(seed, 0)), "ns", 400, 4*time.Minute, only...)
+	stories, err := Make(rand.New(rand.NewPCG(seed, 0)), []string{"ns", "other"}, 400, 4*time.Minute, only...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,20 +35,20 @@ func TestASeedTellsTheSameStories(t *testing.T) {
 func TestAllKindsAreTold(t *testing.T) {
 	told, names := map[string]bool{}, map[string]bool{}
 	last := time.Duration(0)
-	for _, s := range tell(t, 1) {
+	for n, s := range tell(t, 1) {
 		told[s.Kind], names[s.Name] = true, true
 		if s.At < last || s.At > 4*time.Minute {
 			t.Errorf("%s is submitted at %s, after one at %s", s.Name, s.At, last)
 		}
 		last = s.At
-		if s.Job.Name != s.Name || s.Job.Namespace != "ns" || !strings.HasPrefix(s.Name, s.Kind) {
+		if s.Job.Name != s.Name || s.Job.Namespace != []string{"ns", "other"}[n%2] || !strings.HasPrefix(s.Name, s.Kind) {
 			t.Errorf("%s: Job %s/%s", s.Name, s.Job.Namespace, s.Job.Name)
 		}
 	}
 	if len(told) != len(kinds) || len(names) != 400 {
 		t.Errorf("%d kinds of %d, %d names", len(told), len(kinds), len(names))
 	}
-	if _, err := Make(rand.New(rand.NewPCG(1, 0)), "ns", 1, 0, "sonnet"); err == nil || !strings.Contains(err.Error(), `no kind of Job "sonnet"; there are single, `) {
+	if _, err := Make(rand.New(rand.NewPCG(1, 0)), []string{"ns"}, 1, 0, "sonnet"); err == nil || !strings.Contains(err.Error(), `no kind of Job "sonnet"; there are single, `) {
 		t.Errorf("%v", err)
 	}
 	for _, s := range tell(t, 1, "halted") {

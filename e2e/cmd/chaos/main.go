@@ -13,6 +13,9 @@ import (
 	"strings"
 	"syscall"
 
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/jobferry/jobferry/e2e/chaos"
 	"github.com/jobferry/jobferry/e2e/chaos/report"
 	"github.com/jobferry/jobferry/e2e/chaos/schedule"
@@ -30,6 +33,7 @@ type choices struct {
 func main() {
 	c := choices{options: chaos.DefaultOptions()}
 	c.parse()
+	log.SetLogger(klog.Background())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// a second Ctrl-C doesn't wait for the clean-up; the rig's reaper does the rest
 	context.AfterFunc(ctx, stop)

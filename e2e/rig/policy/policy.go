@@ -8,11 +8,7 @@ import (
 )
 
 // Policy is one for Jobs.
-type Policy struct {
-	Name string
-	// Namespace is that of the Jobs; empty: all.
-	Namespace string
-}
+type Policy struct{ Name string }
 
 // Refuses makes it one that refuses an operation, with a message.
 func (p Policy) Refuses(operation, message string) string {
@@ -50,24 +46,20 @@ func (p Policy) Strips(marks ...string) string {
 }
 
 func (p Policy) text(kind, operations, spec, binding string) string {
-	in := ""
-	if p.Namespace != "" {
-		in = fmt.Sprintf("\n    namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %s}}", p.Namespace)
-	}
 	return fmt.Sprintf(`
 apiVersion: admissionregistration.k8s.io/v1
 kind: %[1]s
 metadata: {name: %[2]s}
 spec:
   failurePolicy: Fail
-  matchConstraints:%[3]s
+  matchConstraints:
     resourceRules:
-    - {apiGroups: [batch], apiVersions: [v1], operations: [%[4]s], resources: [jobs]}
-%[5]s
+    - {apiGroups: [batch], apiVersions: [v1], operations: [%[3]s], resources: [jobs]}
+%[4]s
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: %[1]sBinding
 metadata: {name: %[2]s}
-spec: {policyName: %[2]s%[6]s}
-`, kind, p.Name, in, operations, spec, binding)
+spec: {policyName: %[2]s%[5]s}
+`, kind, p.Name, operations, spec, binding)
 }
