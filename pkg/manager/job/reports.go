@@ -23,6 +23,9 @@ const (
 	// warningInterval is the time after which one more may be reported: a worker that says
 	// something else each time must not fill the hub with events.
 	warningInterval = 30 * time.Second
+	// tellAgain is the time after which a warning that still holds is reported again: API servers keep
+	// events for an hour by default (--event-ttl).
+	tellAgain = 50 * time.Minute
 )
 
 // reported is what was reported about a Job.
@@ -41,10 +44,11 @@ func keyOfReport(r dispatch.Report) reportKey { return reportKey{r.Reason, r.Abo
 type reportedText struct {
 	text  string
 	shown bool
+	at    time.Time
 }
 
 // reporter makes events on the hub Job, log lines and metrics of reports: once for the same report,
-// however often it's decided.
+// however often it's decided, for as long as the hub keeps the event.
 type reporter struct {
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
@@ -106,14 +110,14 @@ func (r *reported) saysSo(report dispatch.Report) bool {
 func (r *reported) add(report dispatch.Report, now time.Time) (isNew, show bool) {
 	last, known := r.texts[keyOfReport(report)]
 	isNew = !known || last.text != report.Message
-	if !isNew && last.shown {
+	if !isNew && last.shown && (!report.Warning || now.Sub(last.at) < tellAgain) {
 		return false, false
 	}
 	show = !report.Warning || r.mayWarn(now)
 	if r.texts == nil {
 		r.texts = map[reportKey]reportedText{}
 	}
-	r.texts[keyOfReport(report)] = reportedText{report.Message, show}
+	r.texts[keyOfReport(report)] = reportedText{report.Message, show, now}
 	return isNew, show
 }
 

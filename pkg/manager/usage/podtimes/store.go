@@ -198,6 +198,9 @@ func (s *Store) add(object *corev1.Pod) *pod {
 	}
 	p := &pod{job: j, next: j.first, bound: s.sane(bound), created: object.CreationTimestamp.Unix()}
 	p.start = earlier(s.hubs(p.bound), s.now())
+	if s.heard.at.Sub(p.start) > catchUp {
+		p.start = s.heard.at // the Pod had no node then: the worker's clock has just been set
+	}
 	if p.next != nil {
 		p.next.previous = p
 	}

@@ -178,6 +178,19 @@ func TestAVanishedPodsTimeIsByTheHubsClock(t *testing.T) {
 	s.expect(usage.Times{Ended: 10 * time.Second, Count: 1})
 }
 
+// The worker's clock has just been set when a Pod gets its node, and the hub doesn't know that yet.
+func TestAPodStartsAsTheClockIsSet(t *testing.T) {
+	s := newStory(t)
+	s.pass(time.Minute)
+	s.ahead = -40 * time.Second
+	s.now = s.now.Add(time.Second)
+	s.Set(running("p", s.now))
+	s.ahead = 0
+	s.pass(10 * time.Second)
+	s.Remove("p")
+	s.expect(usage.Times{Ended: 11 * time.Second, Count: 1})
+}
+
 // The worker's clock is an hour behind or ahead.
 func TestClocksDiffer(t *testing.T) {
 	for _, ahead := range []time.Duration{time.Hour, -time.Hour} {
