@@ -46,7 +46,7 @@
 //
 // With FloodOptions.Against, RunFlood measures two managers by turns, and tells which figures of
 // the one are worse than the other's by more than rounds of one program differ: see
-// tools/bench-check.
+// tools/bench-check. With FloodOptions.Pods, the one shows the Jobs' Pods on the hub.
 //
 // # What is measured, exactly
 //

@@ -37,7 +37,7 @@ type site struct {
 
 // clusters are a hub and workers, with audit logs.
 func (o *FloodOptions) clusters() (hub rig.Options, workers []rig.Options) {
-	all := append([]rig.Options{{Name: "hub"}}, plainWorkers(o.Workers, o.Jobs+o.Singles+o.Resting)...)
+	all := append([]rig.Options{{Name: "hub"}}, plainWorkers(o.Workers, o.Jobs*o.Parallelism+o.Singles+o.Resting)...)
 	for i := range all {
 		all[i].Audit = true
 		if o.Profiles != "" {

@@ -31,7 +31,7 @@ func RunFlood(ctx context.Context, o FloodOptions) (*report.Result, error) {
 		return nil, err
 	}
 	r := &run{options: o, result: report.Result{
-		Jobs: o.Jobs, Workers: o.Workers, Resting: o.Resting, Machine: measure.Machine(), Quiet: o.Quiet,
+		Jobs: o.Jobs, Pods: o.Completions, Shows: o.Pods, Workers: o.Workers, Resting: o.Resting, Machine: measure.Machine(), Quiet: o.Quiet,
 	}}
 	o.Progress("starting a hub and %d workers", o.Workers)
 	hub, workers := o.clusters()
@@ -45,7 +45,7 @@ func RunFlood(ctx context.Context, o FloodOptions) (*report.Result, error) {
 
 // all is what is measured.
 func (r *run) all(ctx context.Context, product installed) (err error) {
-	if r.options.Profiles != "" || r.options.Against != "" {
+	if r.options.Profiles != "" || r.options.compares() {
 		if r.profiles, err = r.fleet.reserveProfiles(); err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ func (r *run) rounds(ctx context.Context, product installed) error {
 		for _, t := range r.turns(product, n) {
 			r.result.Rounds = append(r.result.Rounds, report.Round{IsBase: t.isBase})
 			r.round = &r.result.Rounds[len(r.result.Rounds)-1]
-			if err := r.do(ctx, t.product, n); err != nil {
+			if err := r.do(ctx, t, n); err != nil {
 				return fmt.Errorf("round %d: %w", n+1, err)
 			}
 		}
@@ -78,7 +78,7 @@ func (r *run) rounds(ctx context.Context, product installed) error {
 
 // do goes one round. The manager starts after the floor, whose Jobs it would watch. What is
 // measured once is in the last round.
-func (r *run) do(ctx context.Context, product installed, n int) (err error) {
+func (r *run) do(ctx context.Context, t turn, n int) (err error) {
 	if r.options.Floor {
 		r.options.Progress("floor: %d Jobs straight into one worker", r.options.Jobs)
 		if err := r.floor(ctx); err != nil {
@@ -91,7 +91,11 @@ func (r *run) do(ctx context.Context, product installed, n int) (err error) {
 			return fmt.Errorf("bound: %w", err)
 		}
 	}
-	if r.manager, err = startManager(product, r.profiles, r.options.ManagerFlags); err != nil {
+	flags, err := r.show(ctx, t.shows)
+	if err != nil {
+		return err
+	}
+	if r.manager, err = startManager(t.product, r.profiles, append(flags, r.options.ManagerFlags...)); err != nil {
 		return err
 	}
 	defer func() { r.manager = nil }()

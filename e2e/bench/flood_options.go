@@ -3,6 +3,8 @@ package bench
 import (
 	"errors"
 	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
 )
 
 // FloodOptions choose what is measured of many Jobs at once.
@@ -29,6 +31,11 @@ type FloodOptions struct {
 	Manager string
 	// Against is another manager to compare with: both are measured in each round. Empty: none.
 	Against string
+	// Pods is whether to compare the manager that shows the Jobs' Pods on the hub with one that doesn't,
+	// in each round. Default false.
+	Pods bool
+	// Completions of each Job, and Parallelism is how many of its Pods run at a time. Default 1.
+	Completions, Parallelism int
 	// Profiles is a folder for profiles: CPU of the API servers and the manager at the beginning of
 	// floor and flood, and the manager's heap after the flood. Empty: none.
 	Profiles string
@@ -37,7 +44,8 @@ type FloodOptions struct {
 // DefaultFloodOptions returns the defaults.
 func DefaultFloodOptions() FloodOptions {
 	return FloodOptions{
-		Jobs: 500, Rounds: 3, Singles: 50, Common: common(2), Floor: true, Quiet: time.Minute, Resting: 10, Submitters: 32,
+		Jobs: 500, Completions: 1, Parallelism: 1, Rounds: 3, Singles: 50, Common: common(2), Floor: true,
+		Quiet: time.Minute, Resting: 10, Submitters: 32,
 	}
 }
 
@@ -45,11 +53,22 @@ func DefaultFloodOptions() FloodOptions {
 func (o *FloodOptions) Validate() error {
 	var p problems
 	p.atLeast("jobs", o.Jobs, 1)
+	p.atLeast("completions", o.Completions, 1)
+	p.atLeast("parallelism", o.Parallelism, 1)
 	p.atLeast("rounds", o.Rounds, 1)
 	p.atLeast("singles", o.Singles, 0)
 	p.atLeast("workers", o.Workers, 1)
 	p.atLeast("resting", o.Resting, 0)
 	p.atLeast("submitters", o.Submitters, 1)
 	p.refuse(o.Quiet < 0, "quiet: must not be negative, but is %s", o.Quiet)
+	p.refuse(o.Pods && o.Against != "", "pods and against: choose one comparison")
 	return errors.Join(p...)
+}
+
+// compares: two managers are measured in each round.
+func (o *FloodOptions) compares() bool { return o.Against != "" || o.Pods }
+
+// sized makes a Job as large as it's to be.
+func (o *FloodOptions) sized(j *batchv1.Job) {
+	j.Spec.Completions, j.Spec.Parallelism = new(int32(o.Completions)), new(int32(o.Parallelism))
 }

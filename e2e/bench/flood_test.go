@@ -16,7 +16,33 @@ func TestFloodOptions(t *testing.T) {
 		"singles":       func(o *FloodOptions) { o.Singles = -1 },
 		"resting":       func(o *FloodOptions) { o.Resting = -1 },
 		"quiet":         func(o *FloodOptions) { o.Quiet = -1 },
+		"completions":   func(o *FloodOptions) { o.Completions = 0 },
+		"parallelism":   func(o *FloodOptions) { o.Parallelism = 0 },
+		"comparisons":   func(o *FloodOptions) { o.Pods, o.Against = true, "jobferry-manager" },
 	})
+}
+
+// Pods are shown on the hub, beside Pods that aren't: for at most three requests each, and none
+// otherwise.
+func TestFloodWithPods(t *testing.T) {
+	o := DefaultFloodOptions()
+	o.Jobs, o.Completions, o.Parallelism, o.Rounds, o.Singles, o.Resting, o.Quiet, o.Floor, o.Pods, o.Progress = 5, 6, 2, 1, 0, 0, 0, false, true, t.Logf
+	o.Manager = builtManager(t)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	result, err := RunFlood(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := report.AgainstMarkdown(t.Output(), result); err != nil {
+		t.Fatal(err)
+	}
+	pods := o.Jobs * o.Completions
+	for _, r := range result.Rounds {
+		if least, most := pods, 3*pods; r.IsBase && r.Used.PodRequests > 0 || !r.IsBase && (r.Used.PodRequests < least || r.Used.PodRequests > most) {
+			t.Errorf("%d requests for %d Pods, shown: %t", r.Used.PodRequests, pods, !r.IsBase)
+		}
+	}
 }
 
 // Twenty Jobs go all ways: into one cluster, by the least writes, and by way of the manager, which

@@ -33,7 +33,7 @@ func (r *run) floor(ctx context.Context) error {
 		return err
 	}
 	defer stop()
-	if r.round.Floor, _, err = r.burst(ctx, "floor", floorNamespace, worker, jobs); err != nil {
+	if r.round.Floor, _, err = r.burst(ctx, "floor", floorNamespace, worker, jobs, r.options.sized); err != nil {
 		return err
 	}
 	if err := worker.remove(ctx, r.options.Submitters, floorNamespace, names(r.options.Jobs)); err != nil {
@@ -136,7 +136,7 @@ func (r *run) rest(ctx context.Context) error {
 
 // flood submits all Jobs to the hub.
 func (r *run) flood(ctx context.Context, v *views) error {
-	flood, sent, err := r.burst(ctx, "flood", floodNamespace, r.fleet.hub, v.hub, dispatched)
+	flood, sent, err := r.burst(ctx, "flood", floodNamespace, r.fleet.hub, v.hub, dispatched, r.options.sized)
 	if err != nil {
 		return err
 	}

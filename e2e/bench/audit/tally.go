@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/jobferry/jobferry/e2e/rig"
 )
@@ -28,6 +29,9 @@ type Count struct {
 
 // IsEvent tells the requests that write events.
 func (k Kind) IsEvent() bool { return k.Resource == "events" }
+
+// IsPod tells the requests about Pods.
+func (k Kind) IsPod() bool { return k.Resource == "pods" || strings.HasPrefix(k.Resource, "pods/") }
 
 // Tally counts requests to one cluster, or to some that are taken together, in the order of
 // resources and verbs.

@@ -9,37 +9,49 @@ import (
 
 // Used is what one manager used in a round, for its whole life.
 type Used struct {
-	Requests, Events       int
-	Allocations, Allocated int64
-	Heap, PeakMemory       int64
-	CPU                    time.Duration
+	// Requests are those about neither events nor the Pods that the hub shows.
+	Requests, Events, PodRequests int
+	Allocations, Allocated        int64
+	Heap, PeakMemory              int64
+	CPU                           time.Duration
 }
 
-// compared is one figure of two programs.
+// compared is one figure of two managers.
 type compared struct {
 	name string
 	unit Unit
-	of   func(r *Round, jobs int) float64
-	// noise is the share that rounds of one program differ by at least.
+	of   func(r *Round) float64
+	// per is what it's divided by; nil: nothing.
+	per func(*Result) int
+	// noise is the share that rounds of one manager differ by at least.
 	noise float64
 	// told: it's only told, as it depends on what else the machine does.
 	told bool
+	// shown: it matters only where Pods are shown.
+	shown bool
 }
+
+func jobsOf(r *Result) int { return r.Jobs }
+
+func podsOf(r *Result) int { return r.Jobs * max(r.Pods, 1) }
 
 // comparisons have the steadiest figures first.
 var comparisons = []compared{
-	{"requests per Job", Count, func(r *Round, jobs int) float64 { return float64(r.Used.Requests) / float64(jobs) }, 0.02, false},
-	{"events per Job", Count, func(r *Round, jobs int) float64 { return float64(r.Used.Events) / float64(jobs) }, 0.02, false},
-	{"allocations per Job", Count, func(r *Round, jobs int) float64 { return float64(r.Used.Allocations) / float64(jobs) }, 0.1, false},
-	{"allocated per Job", Kilobyte, func(r *Round, jobs int) float64 { return float64(r.Used.Allocated) / float64(jobs) }, 0.1, false},
-	{"heap when all are gone", Megabyte, func(r *Round, _ int) float64 { return float64(r.Used.Heap) }, 0.15, false},
-	{"peak memory", Megabyte, func(r *Round, _ int) float64 { return float64(r.Used.PeakMemory) }, 0.15, false},
-	{"CPU of the manager", Seconds, func(r *Round, _ int) float64 { return r.Used.CPU.Seconds() }, 0.15, false},
-	{"CPU of the clusters", Seconds, func(r *Round, _ int) float64 { return r.Flood.CPU.All().Seconds() }, 0.15, false},
-	{"all Complete", Seconds, func(r *Round, _ int) float64 { return r.Flood.Complete.Seconds() }, 0.3, true},
+	{name: "requests per Job", per: jobsOf, noise: 0.02, of: func(r *Round) float64 { return float64(r.Used.Requests) }},
+	{name: "events per Job", per: jobsOf, noise: 0.02, of: func(r *Round) float64 { return float64(r.Used.Events) }},
+	{name: "requests per Pod, to show it", per: podsOf, shown: true, of: func(r *Round) float64 { return float64(r.Used.PodRequests) }},
+	{name: "allocations per Job", per: jobsOf, noise: 0.1, of: func(r *Round) float64 { return float64(r.Used.Allocations) }},
+	{name: "allocated per Job", unit: Kilobyte, per: jobsOf, noise: 0.1, of: func(r *Round) float64 { return float64(r.Used.Allocated) }},
+	{name: "heap when all are gone", unit: Megabyte, noise: 0.15, of: func(r *Round) float64 { return float64(r.Used.Heap) }},
+	{name: "peak memory", unit: Megabyte, noise: 0.15, of: func(r *Round) float64 { return float64(r.Used.PeakMemory) }},
+	{name: "CPU of the manager", unit: Seconds, noise: 0.15, of: func(r *Round) float64 { return r.Used.CPU.Seconds() }},
+	{name: "CPU of the clusters", unit: Seconds, noise: 0.15, of: func(r *Round) float64 { return r.Flood.CPU.All().Seconds() }},
+	{name: "all Complete", unit: Seconds, noise: 0.3, told: true, of: func(r *Round) float64 { return r.Flood.Complete.Seconds() }},
+	{name: "worker status -> hub status, p50", unit: Seconds, shown: true, of: func(r *Round) float64 { return r.AtOnce.Lag.P50.Seconds() }},
+	{name: "worker status -> hub status, p99", unit: Seconds, shown: true, of: func(r *Round) float64 { return r.AtOnce.Lag.P99.Seconds() }},
 }
 
-// pairing is a figure of both programs, in all rounds.
+// pairing is a figure of both managers, in all rounds.
 type pairing struct {
 	compared
 	base, head []float64
@@ -47,9 +59,15 @@ type pairing struct {
 
 func (r *Result) pairings() (all []pairing) {
 	for _, c := range comparisons {
-		a := pairing{compared: c}
+		if c.shown && !r.Shows {
+			continue
+		}
+		a, per := pairing{compared: c}, 1
+		if c.per != nil {
+			per = c.per(r)
+		}
 		for i := range r.Rounds {
-			if value := c.of(&r.Rounds[i], r.Jobs); r.Rounds[i].IsBase {
+			if value := c.of(&r.Rounds[i]) / float64(per); r.Rounds[i].IsBase {
 				a.base = append(a.base, value)
 			} else {
 				a.head = append(a.head, value)
@@ -85,9 +103,9 @@ func (a *pairing) ratio() float64 {
 func (a *pairing) isWorse() bool { return !a.told && a.ratio() > 1+a.allowed() }
 
 // Worse names the figures that are worse than the base's by more than noise: none if there was no
-// base.
+// base, or the base shows no Pods: they cost what they cost.
 func Worse(r *Result) (worse []string) {
-	if !slices.ContainsFunc(r.Rounds, func(r Round) bool { return r.IsBase }) {
+	if r.Shows || !slices.ContainsFunc(r.Rounds, func(r Round) bool { return r.IsBase }) {
 		return nil
 	}
 	for _, a := range r.pairings() {
@@ -99,22 +117,31 @@ func Worse(r *Result) (worse []string) {
 	return worse
 }
 
-// AgainstMarkdown writes how two programs compare.
+// AgainstMarkdown writes how two managers compare.
 func AgainstMarkdown(out io.Writer, r *Result) error {
 	p := &page{}
-	p.line("### %d Jobs at once, %d workers, %s for everything; medians of %d rounds by turns\n",
-		r.Jobs, r.Workers, r.Machine, len(r.Rounds)/2)
-	p.table("", "base (spread)", "head (spread)", "ratio", "noise", "")
+	p.line("### %d Jobs of %d Pods at once, %d workers, %s for everything; medians of %d rounds by turns\n",
+		r.Jobs, max(r.Pods, 1), r.Workers, r.Machine, len(r.Rounds)/2)
+	base, head := "base", "head"
+	if r.Shows {
+		base, head = "Pods not shown", "Pods shown"
+	}
+	p.table("", base+" (spread)", head+" (spread)", "ratio", "noise", "")
 	for _, a := range r.pairings() {
 		cell := func(of []float64) string { return fmt.Sprintf("%s (%.0f%%)", a.unit.show(median(of)), 100*spread(of)) }
 		verdict := ""
 		switch {
+		case r.Shows:
 		case a.isWorse():
 			verdict = "**worse**"
 		case a.told:
 			verdict = "not judged"
 		}
-		p.row(a.name, cell(a.base), cell(a.head), fmt.Sprintf("%.3f", a.ratio()), fmt.Sprintf("%.0f%%", 100*a.allowed()), verdict)
+		ratio := ""
+		if median(a.base) != 0 {
+			ratio = fmt.Sprintf("%.3f", a.ratio())
+		}
+		p.row(a.name, cell(a.base), cell(a.head), ratio, fmt.Sprintf("%.0f%%", 100*a.allowed()), verdict)
 	}
 	_, err := io.WriteString(out, p.String())
 	return err

@@ -14,6 +14,9 @@ import (
 type Result struct {
 	// Jobs were submitted at once. Resting ones run all along.
 	Jobs, Resting int
+	// Pods are those of each Job. Shows: what is compared is whether the hub shows them.
+	Pods  int
+	Shows bool `json:",omitempty"`
 	// Workers is the number of clusters.
 	Workers int
 	// Machine is what ran it all, see measure.Machine.

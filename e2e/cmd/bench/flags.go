@@ -26,6 +26,9 @@ func floodFlags(f *flag.FlagSet, o *bench.FloodOptions) {
 	f.IntVar(&o.Submitters, "submitters", o.Submitters, "creates and deletes under way at a time")
 	f.StringVar(&o.Manager, "manager", o.Manager, "manager's program; default: built from the source")
 	f.StringVar(&o.Against, "against", o.Against, "another manager's program to compare with, by turns; fails if the first is worse by more than noise")
+	f.BoolVar(&o.Pods, "pods", o.Pods, "compare a manager that shows the Jobs' Pods on the hub with one that doesn't, by turns")
+	f.IntVar(&o.Completions, "completions", o.Completions, "completions of each Job that is submitted at once")
+	f.IntVar(&o.Parallelism, "parallelism", o.Parallelism, "Pods of each such Job at a time")
 	f.StringVar(&o.Profiles, "profiles", o.Profiles, "existing folder for profiles: CPU of API servers and manager as floor and flood begin, the manager's heap after it")
 	common(f, &o.Common)
 }

@@ -23,7 +23,7 @@ func flood() command.Command[report.Result] {
 		Flags: func(f *flag.FlagSet) { floodFlags(f, &o) },
 		Run:   func(ctx context.Context) (*report.Result, error) { return bench.RunFlood(ctx, o) },
 		Markdown: func(out io.Writer, r *report.Result) error {
-			if o.Against != "" {
+			if o.Against != "" || o.Pods {
 				return report.AgainstMarkdown(out, r)
 			}
 			return report.Markdown(out, r)
