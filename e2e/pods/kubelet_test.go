@@ -397,6 +397,53 @@ func TestTheProgramServesNodes(t *testing.T) {
 	}
 }
 
+// The leader dies: the other replica serves what the hub's API server asks of the Node, shows what
+// happens from then on, and makes no Pod anew.
+func TestHandover(t *testing.T) {
+	w := shown(t)
+	replicas := map[int32]*ferrytest.Process{}
+	for range 2 {
+		s := program(w.Ferry, t)
+		replicas[s.port] = w.StartManager("--leader-elect=true", "--leader-elect-lease-duration=5s", "--leader-elect-renew-deadline=3s",
+			"--leader-elect-retry-period=1s", "--pods", "--pods-address=127.0.0.1", fmt.Sprintf("--pods-port=%d", s.port))
+	}
+	w.Register("w1")
+	w.Submit("job", rigtest.RunForever(), rigtest.Parallel(2), ferrytest.OnWorker("w1"))
+	w.HubJobUntil("job", rigtest.Running(2))
+	there := w.shownAs("w1", "job", running)
+	before := w.pods(w.Hub, "job")
+	if log := w.Kubectl(w.Hub, "", "logs", "-n", w.NS, "job/job"); !strings.Contains(log, "started") {
+		t.Errorf("%q", log)
+	}
+	var leader int32
+	port := func(wanted func(int32) bool) {
+		w.Until(rig.Object(w.Hub.Client().CoreV1().RESTClient(), "nodes", "", v1alpha1.NodePrefix+"w1"), func(o runtime.Object) bool {
+			node, is := o.(*corev1.Node)
+			if !is || !wanted(node.Status.DaemonEndpoints.KubeletEndpoint.Port) {
+				return false
+			}
+			leader = node.Status.DaemonEndpoints.KubeletEndpoint.Port
+			return true
+		})
+	}
+	port(func(p int32) bool { return replicas[p] != nil })
+	killed := leader
+	replicas[killed].Kill()
+	port(func(p int32) bool { return replicas[p] != nil && p != killed })
+	if log := w.Kubectl(w.Hub, "", "logs", "-n", w.NS, "job/job"); !strings.Contains(log, "started") {
+		t.Errorf("after the handover: %q", log)
+	}
+	for name := range there {
+		w.EndPod("w1", name)
+		w.podUntil(w.Hub, name, succeeded)
+	}
+	for name, pod := range w.pods(w.Hub, "job") {
+		if was := before[name]; was != nil && was.UID != pod.UID {
+			t.Errorf("Pod %s was made anew", name)
+		}
+	}
+}
+
 // An API server that verifies kubelets' certificates gets one of the hub's signer, once somebody
 // has approved it, and none before.
 func TestTheHubsSigner(t *testing.T) {
