@@ -45,12 +45,13 @@ func (r *record) excuseOfSwept(p *pod) string {
 // hub knew then.
 func (r *record) sweptPods() (pods int) {
 	for owner := range r.swept {
+		unknown := -int(r.swept[owner].Succeeded)
 		for _, p := range r.pods {
 			if p.owner == owner && p.succeeded {
-				pods++
+				unknown++
 			}
 		}
-		pods -= int(r.swept[owner].Succeeded)
+		pods += max(unknown, 0)
 	}
 	return pods
 }

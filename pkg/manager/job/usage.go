@@ -38,10 +38,8 @@ func (g *gatherer) used(s *dispatch.Snapshot) []usage.Observation {
 		}
 	}
 	for _, m := range usage.Read(s.Job) {
-		o := usage.Observation{Worker: m.Worker, UID: m.UID, Elsewhere: !shards.IsOn(s.Job, m.Worker)}
-		if o.Elsewhere {
-			o.AtOnce = max(ptr.Deref(s.Job.Spec.Parallelism, 1), 0)
-		}
+		o := usage.Observation{Worker: m.Worker, UID: m.UID, Elsewhere: !shards.IsOn(s.Job, m.Worker),
+			AtOnce: max(ptr.Deref(s.Job.Spec.Parallelism, 1), 0)}
 		if other := others[m.Worker]; other != nil && other.UID == m.UID {
 			o = seenOf(s.Job, m.Worker, other, o)
 		}
@@ -82,6 +80,7 @@ func (g *gatherer) observation(o usage.Observation) usage.Observation {
 		return o
 	}
 	state := v.View().Capacity
+	o.Ahead = v.View().ClockAhead
 	o.Awaited = !v.Synced() || state.TimesListing
 	if v.Synced() && state.TimesKnown {
 		o.Times = v.PodTimes(o.UID)

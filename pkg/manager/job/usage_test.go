@@ -170,6 +170,20 @@ func TestHowManyPodsAMirrorMayHave(t *testing.T) {
 	}
 }
 
+// Of a mirror that is gone from the Job's worker, and whose Pods nobody saw, so many may have run.
+func TestHowManyPodsAMirrorHadThatIsGone(t *testing.T) {
+	next := &batchv1.Job{}
+	next.UID = "next"
+	for name, m := range map[string]*batchv1.Job{"gone": nil, "another one is there": next} {
+		j := &batchv1.Job{Spec: batchv1.JobSpec{Parallelism: ptr.To[int32](10)}}
+		hubstate.Set(j, hubstate.Changes{hubstate.Cluster: "west", hubstate.Usage: usage.Account{{Worker: "west", UID: "w"}}.String()})
+		seen := (&gatherer{workers: &timedWorker{}}).used(&dispatch.Snapshot{Job: j, Assigned: &dispatch.Worker{Name: "west", Mirror: m}})
+		if last := seen[len(seen)-1]; last.UID != "w" || last.AtOnce != 10 {
+			t.Errorf("%s: %+v", name, seen)
+		}
+	}
+}
+
 func TestFencedAt(t *testing.T) {
 	fenced, confirmed := time.Unix(1_000_000, 0).UTC(), time.Unix(1_000_060, 0).UTC()
 	m := &batchv1.Job{}

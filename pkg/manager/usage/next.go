@@ -108,7 +108,7 @@ func (a Account) Next(job HubJob, seen []Observation, before map[ID]Before, now 
 	for i := range seen {
 		o := &seen[i]
 		if next.index(o.ID()) < 0 && o.isNew(job.Ends) && (job.Unfinished || !next.hasHeldIn(o.Worker)) {
-			next = append(next, Mirror{Worker: o.Worker, UID: o.UID, At: momentOf(job.CreationTimestamp.Time), Left: o.Former})
+			next = append(next, Mirror{Worker: o.Worker, UID: o.UID, At: o.createdAt(job.Job, at), Ahead: seconds(o.Ahead), Left: o.Former})
 		}
 		if i := next.index(o.ID()); i >= 0 {
 			next[i].observe(job, o, before[o.ID()], next.bounds(i, job.Job, at), at)
@@ -121,6 +121,16 @@ func (a Account) Next(job HubJob, seen []Observation, before map[ID]Before, now 
 		}
 	}
 	return next
+}
+
+// createdAt is when the mirror was, by the hub's clock, or the hub Job, if the worker says nothing
+// that can be.
+func (o *Observation) createdAt(job *batchv1.Job, now Moment) Moment {
+	from, at := momentOf(job.CreationTimestamp.Time), momentOf(o.Created.Add(o.Ahead))
+	if o.Created.IsZero() || at < from || at > now {
+		return from
+	}
+	return at
 }
 
 // hasHeldIn reports whether the account has a mirror in a worker that the Job hasn't left. If the
