@@ -72,6 +72,7 @@ func install(f *ferrytest.Ferry) {
 	installed.done = true
 }
 
+// isDispatched says whether admission gives a Job to the dispatcher.
 func isDispatched(t testing.TB, f *ferrytest.Ferry) bool {
 	t.Helper()
 	made, err := f.Hub.Client().BatchV1().Jobs(f.NS).Create(f.Context(), rigtest.Job(f.NS, "probe"),

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -233,22 +234,13 @@ func testKEDA(t *testing.T, f *ferrytest.Ferry) {
 		}
 		f.HubJobUntil(job.Name, rigtest.Running(1))
 	}
-	list := func(selector string) metav1.ListOptions { return metav1.ListOptions{LabelSelector: selector} }
-	jobs, err := f.Hub.Client().BatchV1().Jobs(f.NS).List(f.Context(), list(scaledJob+"=consumer"))
+	jobs, err := f.Hub.Client().BatchV1().Jobs(f.NS).List(f.Context(), metav1.ListOptions{LabelSelector: scaledJob + "=consumer"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	pending := func(isStarted func(*corev1.Pod) bool) (n int) {
 		for _, job := range jobs.Items {
-			pods, err := f.Hub.Client().CoreV1().Pods(f.NS).List(f.Context(), list("job-name="+job.Name))
-			if err != nil {
-				t.Fatal(err)
-			}
-			started := false
-			for i := range pods.Items {
-				started = started || isStarted(&pods.Items[i])
-			}
-			if !started {
+			if !hasPod(t, f, job.Name, isStarted) {
 				n++
 			}
 		}
@@ -256,15 +248,6 @@ func testKEDA(t *testing.T, f *ferrytest.Ferry) {
 	}
 	if n := pending(clients.InPhase(corev1.PodRunning)); n != 2 {
 		t.Errorf("without Pods, KEDA counts %d Jobs as pending", n)
-	}
-	isReady := func(p *corev1.Pod) bool {
-		found := 0
-		for _, c := range p.Status.Conditions {
-			if (c.Type == corev1.PodReady || c.Type == corev1.PodScheduled) && c.Status == corev1.ConditionTrue {
-				found++
-			}
-		}
-		return found == 2
 	}
 	for _, job := range jobs.Items {
 		clients.ShowPods(f, job.Name, isReady)
@@ -277,7 +260,28 @@ func testKEDA(t *testing.T, f *ferrytest.Ferry) {
 	}
 }
 
-// python runs a script of testdata with the hub's kubeconfig and the test's namespace.
+// hasPod says whether a condition holds for a Pod of a Job.
+func hasPod(t *testing.T, f *ferrytest.Ferry, job string, condition func(*corev1.Pod) bool) bool {
+	t.Helper()
+	pods, err := f.Hub.Client().CoreV1().Pods(f.NS).List(f.Context(), metav1.ListOptions{LabelSelector: "job-name=" + job})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool { return condition(&p) })
+}
+
+// isReady is what the conditions Ready and PodScheduled in pendingPodConditions ask for.
+func isReady(p *corev1.Pod) bool {
+	found := 0
+	for _, c := range p.Status.Conditions {
+		if (c.Type == corev1.PodReady || c.Type == corev1.PodScheduled) && c.Status == corev1.ConditionTrue {
+			found++
+		}
+	}
+	return found == 2
+}
+
+// runPython runs a script of testdata with the hub's kubeconfig and the test's namespace.
 func runPython(t *testing.T, f *ferrytest.Ferry, script string, arguments ...string) (string, error) {
 	t.Helper()
 	out, err := exec.CommandContext(f.Context(), python, append([]string{"testdata/" + script, f.Hub.Kubeconfig(), f.NS}, arguments...)...).CombinedOutput()
