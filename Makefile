@@ -38,7 +38,7 @@ TESTED ?= 1.36
 # for Kueue; folders whose tests run again on other releases; and tests of the same story at length.
 MORE_FOLDERS   := dispatch/skew|dispatch/fields|kueue|upgrade
 # What both leave to `make clients`: its programs take minutes to fetch and build.
-CLIENT_FOLDERS := clients/terraform
+CLIENT_FOLDERS := clients/terraform|clients/helm4
 MORE_RELEASES  := ./admission ./placement ./reflect ./spanning ./worker
 LENGTH_FOLDERS := bench|clusters|dashboard|hostile
 MORE_LENGTH    := TestTwoHundredWorkersComeAndGo|TestManyJobs|TestQueues|TestScale|TestSoak|TestSpan|TestAllAtOnce|TestAnswersWithoutAnEnd
@@ -231,8 +231,8 @@ e2e-kueue: ## With the real Kueue: hundreds of Jobs of two teams (FLEET=300); `m
 	$(GO) -C e2e test -count 1 -timeout 30m ./kueue/... -args -fleet $(FLEET)
 
 .PHONY: clients
-clients: build ## Terraform and its provider for Kubernetes, built from their modules once, manage dispatched Jobs
-	@$(GO) -C e2e run ./cmd/rig-build -tool terraform,terraform-provider-kubernetes >/dev/null
+clients: build ## Terraform, its provider for Kubernetes, and Helm 4, built from their modules once, manage dispatched Jobs
+	@$(GO) -C e2e run ./cmd/rig-build -tool terraform,terraform-provider-kubernetes,helm4 >/dev/null
 	JOBFERRY_BIN=$(CURDIR)/bin $(GO) -C e2e test -count 1 -timeout 20m -v ./clients/...
 
 .PHONY: matrix

@@ -1,10 +1,17 @@
 package clients
 
 import (
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/jobferry/jobferry/e2e/checkout"
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
@@ -28,11 +35,8 @@ func Main(m *testing.M) {
 func For(t testing.TB) *ferrytest.Ferry {
 	t.Helper()
 	f := ferrytest.For(t)
-	for _, file := range []string{"role.yaml", "bindings.yaml"} {
-		f.Kubectl(f.Hub, "", "apply", "--server-side", "-f", checkout.Path("config", "rbac", file))
-	}
-	f.ManagerUser = "system:serviceaccount:" + ferrytest.SystemNamespace + ":jobferry-manager"
-	f.Kubectl(f.Hub, "", "apply", "--server-side", "-k", checkout.Path("config", "admission", "policy"))
+	f.ManagerUser = "system:serviceaccount:" + ferrytest.SystemNamespace + ":" + account
+	install(f)
 	f.Kubectl(f.Hub, "", "label", "namespace", f.NS, "--overwrite", v1alpha1.LabelDispatch+"="+v1alpha1.DispatchEnabled)
 	for !isDispatched(t, f) { // nothing tells when a policy is in force
 		select {
@@ -44,6 +48,31 @@ func For(t testing.TB) *ferrytest.Ferry {
 	return f
 }
 
+// account is the manager's ServiceAccount.
+const account = "jobferry-manager"
+
+var installed struct {
+	sync.Mutex
+	done bool
+}
+
+// install brings what the chart does, but for the Deployment, to the hub, once.
+func install(f *ferrytest.Ferry) {
+	installed.Lock()
+	defer installed.Unlock()
+	if installed.done {
+		return
+	}
+	for _, part := range []string{"rbac", "pods"} {
+		for _, file := range []string{"role.yaml", "bindings.yaml"} {
+			f.Kubectl(f.Hub, "", "apply", "--server-side", "-f", checkout.Path("config", part, file))
+		}
+	}
+	f.Kubectl(f.Hub, "", "apply", "--server-side", "-k", checkout.Path("config", "admission", "policy"))
+	installed.done = true
+}
+
+// isDispatched says whether admission gives a Job to the dispatcher.
 func isDispatched(t testing.TB, f *ferrytest.Ferry) bool {
 	t.Helper()
 	made, err := f.Hub.Client().BatchV1().Jobs(f.NS).Create(f.Context(), rigtest.Job(f.NS, "probe"),
@@ -52,4 +81,38 @@ func isDispatched(t testing.TB, f *ferrytest.Ferry) bool {
 		t.Fatal(err)
 	}
 	return made.Spec.ManagedBy != nil && *made.Spec.ManagedBy == v1alpha1.ManagedByDispatcher
+}
+
+// RunManagerWithPods is a manager that shows Pods on the hub, with their logs, in the namespaces of
+// tests that call ShowPods.
+func RunManagerWithPods(f *ferrytest.Ferry, t testing.TB) {
+	t.Helper()
+	_, port, err := net.SplitHostPort(f.FreeAddress())
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig, err := f.Hub.ServiceAccountKubeconfig(f.Context(), ferrytest.SystemNamespace, account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(file, kubeconfig, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.StartManager("--kubeconfig="+file, "--pods", "--pods-address=127.0.0.1", "--pods-port="+port)
+}
+
+// ShowPods has the hub show the Pods of the test's namespace, and waits until a Job has one for
+// which a condition holds.
+func ShowPods(f *ferrytest.Ferry, job string, condition func(*corev1.Pod) bool) *corev1.Pod {
+	f.Kubectl(f.Hub, "", "label", "namespace", f.NS, "--overwrite", v1alpha1.LabelPods+"="+v1alpha1.PodsEnabled)
+	return f.Until(rig.Objects(f.Hub.Client().CoreV1().RESTClient(), "pods", f.NS), func(o runtime.Object) bool {
+		pod, is := o.(*corev1.Pod)
+		return is && pod.Labels[batchv1.JobNameLabel] == job && condition(pod)
+	}).(*corev1.Pod)
+}
+
+// InPhase is a condition of ShowPods.
+func InPhase(phase corev1.PodPhase) func(*corev1.Pod) bool {
+	return func(p *corev1.Pod) bool { return p.Status.Phase == phase }
 }

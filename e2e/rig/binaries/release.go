@@ -17,6 +17,8 @@ const (
 	Kwok              = "kwok"
 	// Helm is a tool: no cluster runs it. See Tool.
 	Helm = "helm"
+	// Helm4 is a client of the hub. Charts are installed with Helm.
+	Helm4 = "helm4"
 	// Kubelet, Containerd, its shim and its client make real nodes; tools, too.
 	Kubelet        = "kubelet"
 	Containerd     = "containerd"
@@ -94,6 +96,7 @@ func unreleased() []program { return slices.Concat(tools, shared) }
 // tools are the programs that some tests use, and no cluster needs.
 var tools = []program{
 	{name: Helm, module: "helm", pkg: "helm.sh/helm/v3/cmd/helm"},
+	{name: Helm4, module: "helm4", pkg: "helm.sh/helm/v4/cmd/helm"},
 	{name: Kubelet, module: "kubelet", pkg: "k8s.io/kubernetes/cmd/kubelet"},
 	{name: Containerd, module: "containerd", pkg: "github.com/containerd/containerd/v2/cmd/containerd"},
 	{name: ContainerdShim, module: "containerd", pkg: "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2"},
