@@ -4,6 +4,7 @@
 //	                     └──▶ nodes:       the e2e cases, on real nodes
 //	                                         drop-in:    jobferry-worker in the built-in's place
 //	                                         dispatcher: hub and worker, shown as one cluster by front
+//	                                         hub:        the hub alone, which shows the worker's Pods
 //
 // Package scratch takes the sources from the module cache and compiles them with what this
 // repository adds. This package has what the parts share: the results, and the list of the tests

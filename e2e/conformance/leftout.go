@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Part is one of the three ways in which Kubernetes' tests run.
+// Part is one of the ways in which Kubernetes' tests run.
 type Part string
 
 const (
@@ -16,10 +16,12 @@ const (
 	DropIn Part = "drop-in"
 	// Dispatcher are the e2e cases through a hub, with a worker that has a real node.
 	Dispatcher Part = "dispatcher"
+	// Hub are the e2e cases on the hub's own API server, which shows the Pods of such a worker.
+	Hub Part = "hub"
 )
 
 // Parts are all of them, in the order in which they run.
-var Parts = []Part{Integration, DropIn, Dispatcher}
+var Parts = []Part{Integration, DropIn, Dispatcher, Hub}
 
 // Case is a test that is left out.
 type Case struct {
@@ -34,7 +36,11 @@ const (
 	allJobs  = "With WorkloadWithJob on, the built-in makes a Workload and a PodGroup for each Job. pkg/worker can't see the gate, and makes them for Jobs with `spec.scheduling`."
 	delegate = "The PodGroup is one that another controller delegates by annotation. pkg/worker doesn't make those; it says so in an event."
 	owner    = "It wants an owner reference with the UID that the Job has on the hub. The Pod's owner is the mirror in the worker, which has a UID of its own."
+	shows    = "It changes owner references and labels of a Pod. The hub shows the worker's Pod, and nothing of that reaches the worker."
+	evicts   = "It evicts Pods. An eviction on the hub is for a Node there that is to be empty, as by `kubectl drain`. So it ends no Pod in a worker."
 )
+
+const adopt = "should adopt matching orphans and release non-matching pods"
 
 // LeftOut are the tests that don't run, by part. docs/conformance.md shows them.
 var LeftOut = map[Part][]Case{
@@ -52,7 +58,11 @@ var LeftOut = map[Part][]Case{
 		{"TestJobDelegatedPodGroup", delegate},
 	},
 	Dispatcher: {
-		{"should adopt matching orphans and release non-matching pods", owner},
+		{adopt, owner},
+	},
+	Hub: {
+		{adopt, shows},
+		{"should allow to use a pod failure policy to ignore failure matching on DisruptionTarget condition", evicts},
 	},
 }
 

@@ -93,7 +93,8 @@ func testEnd(t *testing.T, w *world) {
 func testIndexed(_ *testing.T, w *world) {
 	w.Submit("job", rigtest.RunForever(), rigtest.Indexed(3))
 	w.anyPodUntil(w.Hub, "job", func(p *corev1.Pod) bool {
-		return running(p) && p.Labels["batch.kubernetes.io/job-completion-index"] == "2" && p.Annotations["batch.kubernetes.io/job-completion-index"] == "2"
+		return running(p) && p.Labels["batch.kubernetes.io/job-completion-index"] == "2" && p.Annotations["batch.kubernetes.io/job-completion-index"] == "2" &&
+			p.Spec.Hostname == "job-2"
 	})
 }
 

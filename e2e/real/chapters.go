@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"strings"
 	"text/template"
@@ -21,7 +22,7 @@ func (s *Story) Install(ctx context.Context) error {
 	return s.Do(ctx, "helm install of the manager, as Pods under the Pod Security Standard restricted",
 		"kubectl create namespace jobferry-system",
 		"kubectl label namespace jobferry-system pod-security.kubernetes.io/enforce=restricted",
-		"helm install jobferry charts/jobferry --namespace jobferry-system --wait --timeout 2m "+ImageValues,
+		"helm install jobferry charts/jobferry --namespace jobferry-system --wait --timeout 2m --set pods.enabled=true "+ImageValues,
 	)
 }
 
@@ -31,14 +32,30 @@ const ImageValues = "--set image.repository=" + imageRepository + ",image.tag=" 
 // RegisterWest makes a worker of the cluster with the built-in Job controller.
 func (s *Story) RegisterWest(ctx context.Context) error {
 	return s.Do(ctx, "kubectl jobferry register west",
-		"kubectl jobferry register west --worker-context west --all-namespaces --labels name=west")
+		"kubectl jobferry register west --worker-context west --all-namespaces --labels name=west "+podAccess)
+}
+
+// podAccess is what users can do with Pods through the hub, which shows them: all.
+const podAccess = "--pod-access logs,exec,delete"
+
+// UnregisterWest undoes RegisterWest.
+func (s *Story) UnregisterWest(ctx context.Context) error {
+	return s.Do(ctx, "kubectl jobferry unregister west", "kubectl jobferry unregister west --worker-context west --yes")
 }
 
 // RegisterEdge makes a worker of the other one, and installs the embedded Job controller there.
 func (s *Story) RegisterEdge(ctx context.Context) error {
 	return s.Do(ctx, "kubectl jobferry register edge, and helm install of the embedded controller there",
-		"kubectl jobferry register edge --worker-context edge --all-namespaces --labels name=edge --job-controller Embedded",
+		"kubectl jobferry register edge --worker-context edge --all-namespaces --labels name=edge --job-controller Embedded "+podAccess,
 		"helm --kube-context edge install jobferry-worker charts/jobferry-worker --namespace jobferry-system --wait --timeout 2m "+ImageValues,
+	)
+}
+
+// UnregisterEdge undoes RegisterEdge.
+func (s *Story) UnregisterEdge(ctx context.Context) error {
+	return s.Do(ctx, "kubectl jobferry unregister edge, and helm uninstall there",
+		"kubectl jobferry unregister edge --worker-context edge --yes",
+		"helm --kube-context edge uninstall jobferry-worker --namespace jobferry-system --wait",
 	)
 }
 
@@ -236,10 +253,8 @@ func (s *Story) remove(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	return s.step(ctx, "unregister, and helm uninstall", s.all(
-		"kubectl jobferry unregister west --worker-context west --yes",
-		"kubectl jobferry unregister edge --worker-context edge --yes",
-		"helm --kube-context edge uninstall jobferry-worker --namespace jobferry-system --wait",
-		"helm uninstall jobferry --namespace jobferry-system --wait",
-	))
+	if err := errors.Join(s.UnregisterWest(ctx), s.UnregisterEdge(ctx)); err != nil {
+		return err
+	}
+	return s.Do(ctx, "helm uninstall of the manager", "helm uninstall jobferry --namespace jobferry-system --wait")
 }

@@ -97,6 +97,9 @@ func clusterOptions(name string, p place) rig.Options {
 	return o
 }
 
+// NodeName is the name of a cluster's node.
+func NodeName(cluster string) string { return "jobferry-real-" + cluster }
+
 // Cluster is one of the clusters.
 func (w *World) Cluster(name string) *rig.Cluster { return w.clusters[name] }
 
@@ -112,7 +115,7 @@ func (w *World) open(ctx context.Context, c *rig.Cluster, p place) error {
 	}
 	w.doors = append(w.doors, door)
 	n, err := node.Start(ctx, node.Options{
-		Name: "jobferry-real-" + c.Name(), Dir: filepath.Join(w.materials.Dir, "node-"+c.Name()), Kubeconfig: c.Kubeconfig(),
+		Name: NodeName(c.Name()), Dir: filepath.Join(w.materials.Dir, "node-"+c.Name()), Kubeconfig: c.Kubeconfig(),
 		Address: p.address, Pods: p.pods, Port: 10250, Images: w.materials.Images, Programs: w.materials.Programs,
 	})
 	if err != nil {

@@ -17,9 +17,10 @@ import (
 
 const (
 	// atATime is how many cases run at a time: they wait more than they work.
-	atATime = 3
-	// perCase is how long one may take. Those that pass take a minute at most.
-	perCase = 3 * time.Minute
+	atATime = 5
+	// perCase is how long one may take. Those of Jobs that pass take a minute at most; those of
+	// CronJobs wait for some that are created each minute.
+	perCase = 5 * time.Minute
 )
 
 // cluster is where cases run.
@@ -28,8 +29,8 @@ type cluster struct {
 	kubeconfig, logs string
 }
 
-// list lists the cases.
-func (c cluster) list(ctx context.Context) ([]testCase, error) {
+// list lists the cases that a pattern chooses.
+func (c cluster) list(ctx context.Context, focus string) ([]testCase, error) {
 	return c.start(ctx, "all", focus, "--ginkgo.dry-run")
 }
 
@@ -98,7 +99,7 @@ func (c cluster) start(ctx context.Context, name, pattern string, args ...string
 	cmd := exec.CommandContext(ctx, filepath.Join(c.materials.Dir, suiteProgram), append([]string{
 		"--kubeconfig=" + c.kubeconfig, "--provider=local", "--kube-api-content-type=application/json",
 		"--kubectl-path=" + filepath.Join(c.materials.Bin, "kubectl"),
-		"--ginkgo.focus=" + pattern, "--ginkgo.skip=" + skip, "--ginkgo.no-color",
+		"--ginkgo.focus=" + pattern, "--ginkgo.skip=" + skipped, "--ginkgo.no-color",
 		"--ginkgo.json-report=" + base + ".json",
 	}, args...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.materials.Dir, log, log

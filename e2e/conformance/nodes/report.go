@@ -10,11 +10,21 @@ import (
 	"github.com/jobferry/jobferry/e2e/conformance"
 )
 
-// focus chooses all cases of Jobs, but for those whose feature gates are off by default.
+// What is chosen: the cases of Jobs, on the hub also those of what makes and removes Jobs, but for
+// cases whose feature gates are off by default.
 const (
-	focus = `\[sig-apps\] Job `
-	skip  = `OffByDefault`
+	ofJobs  = `\[sig-apps\] Job `
+	onHub   = `\[sig-apps\] (Job|CronJob|TTLAfterFinished) |\[sig-cli\] .*job`
+	skipped = `OffByDefault`
 )
+
+// focusOf chooses the cases of a part.
+func focusOf(part conformance.Part) string {
+	if part == conformance.Hub {
+		return onHub
+	}
+	return ofJobs
+}
 
 // testCase is one of Kubernetes' cases.
 type testCase struct {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/jobferry/jobferry/e2e/conformance"
@@ -36,11 +35,15 @@ func (o Options) Chapters() []real.Chapter {
 	if slices.Contains(o.Parts, conformance.DropIn) { // before edge is a worker
 		all = append(all, r.dropIn)
 	}
-	if slices.Contains(o.Parts, conformance.Dispatcher) {
-		all = append(all, (*real.Story).Install, r.throughWest)
-		if !o.Short {
-			all = append(all, r.throughEdge)
-		}
+	dispatcher, hub := slices.Contains(o.Parts, conformance.Dispatcher), slices.Contains(o.Parts, conformance.Hub)
+	if dispatcher || hub {
+		all = append(all, (*real.Story).Install)
+	}
+	if dispatcher {
+		all = append(all, r.inEach(r.throughFront)...)
+	}
+	if hub { // last: it changes the clusters
+		all = append(append(all, prepareHub), r.inEach(r.onHub)...)
 	}
 	return append(all, func(*real.Story, context.Context) error { return errors.Join(r.failed...) })
 }
@@ -58,62 +61,53 @@ func (r *runs) dropIn(s *real.Story, ctx context.Context) error {
 	); err != nil {
 		return err
 	}
-	kubeconfig := filepath.Join(s.Materials().Dir, "edge.kubeconfig")
-	if err := os.WriteFile(kubeconfig, s.Cluster(real.Edge).KubeconfigBytes(), 0o600); err != nil {
-		return err
-	}
-	if err := r.run(ctx, s, conformance.DropIn, "drop-in", kubeconfig); err != nil {
+	if err := r.run(ctx, s, conformance.DropIn, "drop-in", "edge", s.Cluster(real.Edge).KubeconfigBytes()); err != nil {
 		return err
 	}
 	return s.Do(ctx, "helm uninstall of the drop-in", "helm --kube-context edge uninstall drop-in --namespace drop-in --wait")
 }
 
-func (r *runs) throughWest(s *real.Story, ctx context.Context) error {
-	if err := s.RegisterWest(ctx); err != nil {
-		return err
+// inEach runs cases with each worker in turn, as the hub's only one.
+func (r *runs) inEach(run func(s *real.Story, ctx context.Context, worker, controller string) error) []real.Chapter {
+	with := func(worker, controller string) real.Chapter {
+		return func(s *real.Story, ctx context.Context) error {
+			ready := "kubectl wait --timeout=2m --for=condition=Ready workercluster/" + worker
+			if err := s.Do(ctx, worker+" is ready", ready); err != nil {
+				return err
+			}
+			return run(s, ctx, worker, controller+" Job controller")
+		}
 	}
-	if err := r.through(ctx, s, real.West, "dispatcher, built-in Job controller"); err != nil {
-		return err
+	all := []real.Chapter{(*real.Story).RegisterWest, with(real.West, "built-in"), (*real.Story).UnregisterWest}
+	if !r.Short {
+		all = append(all, (*real.Story).RegisterEdge, with(real.Edge, "embedded"), (*real.Story).UnregisterEdge)
 	}
-	return s.Do(ctx, "kubectl jobferry unregister west", "kubectl jobferry unregister west --worker-context west --yes")
+	return all
 }
 
-func (r *runs) throughEdge(s *real.Story, ctx context.Context) error {
-	if err := s.RegisterEdge(ctx); err != nil {
-		return err
-	}
-	return r.through(ctx, s, real.Edge, "dispatcher, embedded Job controller")
-}
-
-// through runs the cases through the hub, with a worker.
-func (r *runs) through(ctx context.Context, s *real.Story, worker, what string) error {
-	if err := s.Do(ctx, worker+" is ready", "kubectl wait --timeout=2m --for=condition=Ready workercluster/"+worker); err != nil {
-		return err
-	}
+// throughFront runs the cases where hub and worker are shown as one cluster.
+func (r *runs) throughFront(s *real.Story, ctx context.Context, worker, controller string) error {
 	f, err := front.Serve(s.Cluster(real.Hub).RESTConfig(), s.Cluster(worker).RESTConfig())
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	content, err := f.Kubeconfig()
+	kubeconfig, err := f.Kubeconfig()
 	if err != nil {
 		return err
 	}
-	kubeconfig := filepath.Join(s.Materials().Dir, "front-"+worker+".kubeconfig")
-	if err := os.WriteFile(kubeconfig, content, 0o600); err != nil {
-		return err
-	}
-	return r.run(ctx, s, conformance.Dispatcher, what, kubeconfig)
+	return r.run(ctx, s, conformance.Dispatcher, "dispatcher, "+controller, "front-"+worker, kubeconfig)
 }
 
-// run runs the cases in the cluster of a kubeconfig. An error is what keeps them from being run.
-func (r *runs) run(ctx context.Context, s *real.Story, part conformance.Part, what, kubeconfig string) error {
+// run runs the cases in the cluster of a kubeconfig. Their output is in the folder of a name. An
+// error is what keeps them from being run.
+func (r *runs) run(ctx context.Context, s *real.Story, part conformance.Part, what, name string, kubeconfig []byte) error {
 	began := time.Now()
-	c := cluster{materials: s.Materials(), kubeconfig: kubeconfig, logs: filepath.Join(r.Logs, strings.TrimSuffix(filepath.Base(kubeconfig), ".kubeconfig"))}
-	if err := os.MkdirAll(c.logs, 0o755); err != nil {
+	c := cluster{materials: s.Materials(), kubeconfig: filepath.Join(s.Materials().Dir, name+".kubeconfig"), logs: filepath.Join(r.Logs, name)}
+	if err := errors.Join(os.MkdirAll(c.logs, 0o755), os.WriteFile(c.kubeconfig, kubeconfig, 0o600)); err != nil {
 		return err
 	}
-	all, err := c.list(ctx)
+	all, err := c.list(ctx, focusOf(part))
 	if err != nil {
 		return err
 	}

@@ -56,6 +56,7 @@ type hubJob struct {
 }
 
 // How long changes are gathered before they are written: those of phase or readiness, and others.
+// An end is written at once: nothing follows it but the Job's.
 const (
 	settle     = 200 * time.Millisecond
 	settleMore = 2 * time.Second
@@ -133,7 +134,10 @@ func (s *snapshot) urgent() bool {
 
 func (s *snapshot) write() (Action, time.Duration) {
 	after := settleMore
-	if s.urgent() {
+	switch {
+	case s.pod.Over():
+		after = 0
+	case s.urgent():
 		after = settle
 	}
 	if left := s.pod.Since.Add(after).Sub(s.now); !s.pod.Since.IsZero() && left > 0 {

@@ -97,6 +97,7 @@ func TestDecide(t *testing.T) {
 		"the hub wrote that it isn't ready":   {[]edit{func(s *snapshot) { s.shadow.ready = false }}, WriteStatus},
 		"a change":                            {[]edit{changed}, Wait},
 		"a change, a moment ago":              {[]edit{changed, func(s *snapshot) { s.now = testNow.Add(settleMore) }}, WriteStatus},
+		"its end":                             {[]edit{changed, podEnded}, WriteStatus},
 		"a change of readiness":               {[]edit{changed, func(s *snapshot) { s.pod.Ready, s.now = false, testNow.Add(settle) }}, WriteStatus},
 		"just created, nothing to tell": {[]edit{func(s *snapshot) {
 			s.shadow.digest, s.shadow.phase, s.shadow.ready = "", unique.Make("Pending"), false

@@ -12,7 +12,7 @@
 // whole Job or namespace adds the names of its Pods.
 //
 //   - shadow.go makes the shadow Pod of the hub Job's own template: of what a worker says, only the
-//     status and the completion index reach the hub (package report).
+//     status, the completion index and its failures reach the hub (package report).
 //   - decide.go is pure: what is to be done about a Pod and its shadow.
 //   - gather.go reads, apply.go writes, and triggers.go adds names to the queue. Every so often, it
 //     adds all that aren't as they should be: what else was missed is found.
@@ -41,7 +41,8 @@
 // A shadow is created when its Pod is first seen. Its status is written when a container runs, when
 // readiness changes, when the Pod has ended, and when it waits for something that a reader should
 // know. Other changes wait for a moment, so that a Pod that is neither restarted nor loses
-// readiness costs three writes. They go by a client of their own, with a rate of its own, and of
+// readiness costs three writes. An end doesn't wait: whoever sees that a Job is complete finds its
+// Pods ended. They go by a client of their own, with a rate of its own, and of
 // that each worker has a part: Jobs don't wait for Pods, nor one worker's Pods for another's.
 //
 // A status is patched strategically, as kubelets do it: a condition that the hub has set stays. An

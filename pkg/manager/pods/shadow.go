@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -41,8 +42,14 @@ func newShadow(job *batchv1.Job, name types.NamespacedName, uid types.UID, worke
 	if main, is := t.Annotations[annotationDefaultContainer]; is {
 		annotations[annotationDefaultContainer] = main
 	}
+	hostname := t.Spec.Hostname
 	if index, is := from.Annotations[batchv1.JobCompletionIndexAnnotation]; is && ptr.Deref(job.Spec.CompletionMode, "") == batchv1.IndexedCompletion {
-		labels[batchv1.JobCompletionIndexAnnotation], annotations[batchv1.JobCompletionIndexAnnotation] = index, index
+		maps.Copy(annotations, from.Annotations) // the index and its failures
+		labels[batchv1.JobCompletionIndexAnnotation] = index
+		hostname = job.Name + "-" + index
+	}
+	if len(validation.IsDNS1123Label(hostname)) > 0 { // the hub would refuse the Pod
+		hostname = ""
 	}
 	commands := 0
 	for _, c := range slices.Concat(t.Spec.InitContainers, t.Spec.Containers) {
@@ -59,6 +66,7 @@ func newShadow(job *batchv1.Job, name types.NamespacedName, uid types.UID, worke
 		},
 		Spec: corev1.PodSpec{
 			NodeName:                      nodeName(worker),
+			Hostname:                      hostname,
 			InitContainers:                containersOf(t.Spec.InitContainers, commands <= maxCommand),
 			Containers:                    containersOf(t.Spec.Containers, commands <= maxCommand),
 			RestartPolicy:                 t.Spec.RestartPolicy,

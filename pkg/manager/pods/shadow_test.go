@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -45,13 +46,14 @@ func testJob() *batchv1.Job {
 }
 
 func TestNewShadow(t *testing.T) {
-	from := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{batchv1.JobCompletionIndexAnnotation: "3"}}}
+	from := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{batchv1.JobCompletionIndexAnnotation: "3", batchv1.JobIndexFailureCountAnnotation: "2"}}}
 	pod := newShadow(testJob(), types.NamespacedName{Namespace: "team", Name: "job-3-x"}, "uid", "w1", from)
 	wantLabels := map[string]string{
 		batchv1.ControllerUidLabel: "job", batchv1.JobNameLabel: "job", "app": "a", v1alpha1.LabelShadow: "true", batchv1.JobCompletionIndexAnnotation: "3",
 	}
 	wantAnnotations := map[string]string{
-		v1alpha1.AnnotationCluster: "w1", v1alpha1.AnnotationPodUID: "uid", annotationDefaultContainer: "main", batchv1.JobCompletionIndexAnnotation: "3",
+		v1alpha1.AnnotationCluster: "w1", v1alpha1.AnnotationPodUID: "uid", annotationDefaultContainer: "main",
+		batchv1.JobCompletionIndexAnnotation: "3", batchv1.JobIndexFailureCountAnnotation: "2",
 	}
 	if d := cmp.Diff(wantLabels, pod.Labels); d != "" {
 		t.Error(d)
@@ -64,7 +66,7 @@ func TestNewShadow(t *testing.T) {
 	}
 	restricted := &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}}
 	want := corev1.PodSpec{
-		NodeName: "jobferry-w1", RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: ptr.To[int64](7),
+		NodeName: "jobferry-w1", Hostname: "job-3", RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: ptr.To[int64](7),
 		Tolerations:                  []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 		AutomountServiceAccountToken: ptr.To(false), EnableServiceLinks: ptr.To(false),
 		SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true), SeccompProfile: &corev1.SeccompProfile{Type: "RuntimeDefault"}},
@@ -84,8 +86,17 @@ func TestNewShadow(t *testing.T) {
 	}
 	plain := testJob()
 	plain.Spec.CompletionMode = nil
-	if p := newShadow(plain, types.NamespacedName{}, "", "w1", from); p.Labels[batchv1.JobCompletionIndexAnnotation] != "" {
+	if p := newShadow(plain, types.NamespacedName{}, "", "w1", from); p.Labels[batchv1.JobCompletionIndexAnnotation] != "" || p.Spec.Hostname != "" {
 		t.Error("the worker gives a Pod an index that its Job hasn't")
+	}
+	plain.Spec.Template.Spec.Hostname = "here"
+	if p := newShadow(plain, types.NamespacedName{}, "", "w1", from); p.Spec.Hostname != "here" {
+		t.Errorf("the hostname of the template is shown as %q", p.Spec.Hostname)
+	}
+	named := testJob()
+	named.Name = strings.Repeat("x", validation.DNS1123LabelMaxLength)
+	if p := newShadow(named, types.NamespacedName{}, "", "w1", from); p.Spec.Hostname != "" {
+		t.Errorf("hostname %q: the hub refuses it", p.Spec.Hostname)
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package jobs are Kubernetes' e2e cases of SIG Apps as a program of their own.
+// Package jobs are Kubernetes' e2e cases of SIG Apps and SIG CLI as a program of their own.
 package jobs
 
 import (
@@ -15,6 +15,9 @@ import (
 	_ "k8s.io/kubernetes/test/e2e/framework/debug/init"
 	_ "k8s.io/kubernetes/test/e2e/framework/metrics/init"
 	_ "k8s.io/kubernetes/test/e2e/framework/node/init"
+	"k8s.io/kubernetes/test/e2e/framework/testfiles"
+	_ "k8s.io/kubernetes/test/e2e/kubectl"
+	testingmanifests "k8s.io/kubernetes/test/e2e/testing-manifests"
 	"k8s.io/kubernetes/test/utils/image"
 )
 
@@ -30,6 +33,7 @@ func TestMain(m *testing.M) {
 		fmt.Println(image.GetPauseImageName())
 		os.Exit(0)
 	}
+	testfiles.AddFileSource(testingmanifests.GetE2ETestingManifestsFS())
 	framework.AfterReadingAllFlags(&framework.TestContext)
 	os.Exit(m.Run())
 }

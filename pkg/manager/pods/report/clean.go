@@ -20,18 +20,25 @@ const (
 	maxImage      = 512
 )
 
-// Of returns the report of a worker's Pod: a Pod that has a status, and its completion index,
-// alone.
+// numbers are the annotations that a report has: a Pod's completion index, and the failures that
+// its index had before.
+var numbers = []string{
+	batchv1.JobCompletionIndexAnnotation, batchv1.JobIndexFailureCountAnnotation, batchv1.JobIndexIgnoredFailureCountAnnotation,
+}
+
+// Of returns the report of a worker's Pod: a Pod that has a status and the numbers alone.
 func Of(pod *corev1.Pod) *corev1.Pod {
 	report := &corev1.Pod{Status: status(&pod.Status)}
-	if index, is := pod.Annotations[batchv1.JobCompletionIndexAnnotation]; is && isIndex(index) {
-		report.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: index}
+	for _, key := range numbers {
+		if number, is := pod.Annotations[key]; is && isNumber(number) {
+			metav1.SetMetaDataAnnotation(&report.ObjectMeta, key, number)
+		}
 	}
 	return report
 }
 
-// isIndex reports whether a text is a number as the Job controller writes it.
-func isIndex(s string) bool {
+// isNumber reports whether a text is a number as the Job controller writes it.
+func isNumber(s string) bool {
 	n, err := strconv.ParseInt(s, 10, 32)
 	return err == nil && n >= 0 && strconv.FormatInt(n, 10) == s
 }

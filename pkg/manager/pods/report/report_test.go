@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -79,13 +78,15 @@ func many[T any](n int, one func(int) T) (all []T) {
 	return all
 }
 
-// Of a Pod's metadata, a report has the completion index alone, if it is one.
+// Of a Pod's metadata, a report has the numbers alone, if they are some.
 func TestOfMetadata(t *testing.T) {
 	for value, want := range map[string]bool{"0": true, "41": true, "-1": false, "01": false, "x": false, "99999999999": false} {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"c": "d", batchv1.JobCompletionIndexAnnotation: value}}}
-		report := Of(pod)
-		if _, has := report.Annotations[batchv1.JobCompletionIndexAnnotation]; has != want || report.Labels != nil || report.Annotations["c"] != "" {
-			t.Errorf("of index %q: %+v", value, report.ObjectMeta)
+		for _, key := range numbers {
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"c": "d", key: value}}}
+			report := Of(pod)
+			if _, has := report.Annotations[key]; has != want || report.Labels != nil || report.Annotations["c"] != "" {
+				t.Errorf("of %s %q: %+v", key, value, report.ObjectMeta)
+			}
 		}
 	}
 }
