@@ -49,7 +49,7 @@ func (s *Story) sessions(ctx context.Context) error {
 		if err == nil && string(back) != "a page for "+worker {
 			err = fmt.Errorf("cp brings back %q", back)
 		}
-		if err := errors.Join(err, s.forwarded(ctx, job, filepath.Base(page), "a page for "+worker)); err != nil {
+		if err := errors.Join(err, s.forwarded(ctx, "kubectl jobferry port-forward "+job, filepath.Base(page), "a page for "+worker)); err != nil {
 			return err
 		}
 		out, err := s.run(ctx, "hello\n", "kubectl", "jobferry", "attach", job, "-i", "-q")
@@ -60,11 +60,12 @@ func (s *Story) sessions(ctx context.Context) error {
 	})
 }
 
-// forwarded gets a page of the server in a Job's Pod by a port of this machine.
-func (s *Story) forwarded(ctx context.Context, job, page, want string) error {
+// forwarded gets a page of the server in a Job's Pod by a port of this machine, which a command
+// forwards.
+func (s *Story) forwarded(ctx context.Context, command, page, want string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, s.program("kubectl"), "jobferry", "port-forward", job, ":8080", "--address", "127.0.0.1")
+	cmd := exec.CommandContext(ctx, s.program("kubectl"), append(strings.Fields(command)[1:], ":8080", "--address", "127.0.0.1")...)
 	cmd.Env = s.environment()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
