@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/jobferry/jobferry/e2e/chaos/schedule"
 	"github.com/jobferry/jobferry/e2e/chaos/story"
 )
@@ -37,6 +39,40 @@ func TestAfterARestore(t *testing.T) {
 			restore()
 			w.pass(row.late)
 			w.succeed(w.run("open", 2))
+			w.expect(row.want...)
+		})
+	}
+}
+
+// Pods that had gone when their Job moved are put back with their worker's etcd, and run for a
+// moment beside those of the Job's next worker.
+func TestPodsThatAreRestored(t *testing.T) {
+	for name, row := range map[string]struct {
+		kind schedule.Kind
+		late time.Duration
+		want []Rule
+	}{
+		"for a moment":              {kind: schedule.RestoreWorker},
+		"for too long":              {kind: schedule.RestoreWorker, late: time.Minute, want: []Rule{Twice}},
+		"its etcd was killed alone": {kind: schedule.KillEtcd, want: []Rule{Twice}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.place("open")
+			before := w.run("open", 2)
+			before.Pod.Spec.NodeName, before.Pod.Status.StartTime = "node", &metav1.Time{Time: time.Unix(1_000_000, 0)}
+			w.see(before)
+			gone := before
+			gone.Gone = true
+			w.see(gone)
+			w.place("fenced")
+			w.run("fenced", 2)
+			w.pass(time.Minute)
+			restore := w.fault("open", row.kind)
+			restore()
+			w.pass(row.late)
+			w.see(before)
+			w.allRun()
 			w.expect(row.want...)
 		})
 	}

@@ -98,10 +98,16 @@ func (c *Checker) excuseOf(r *record, q Question, at time.Duration) string {
 		return excuse
 	}
 	for _, ref := range q.Pods {
-		if p := r.pods[ref.UID]; c.restoring(p.where, at) != nil {
-			if excuse := c.excuseOfRestored(r, p, p); excuse != "" {
-				return excuse
-			}
+		p := r.pods[ref.UID]
+		restore := c.restoring(p.where, at)
+		if restore == nil {
+			continue
+		}
+		if p.goneAt != nil {
+			return fmt.Sprintf("put back by %s at %s", restore.Fault, stamp(restore.From))
+		}
+		if excuse := c.excuseOfRestored(r, p, p); excuse != "" {
+			return excuse
 		}
 	}
 	for _, m := range slices.Backward(r.moves) {
