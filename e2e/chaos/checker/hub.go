@@ -53,7 +53,7 @@ func (r *record) rewind(is *batchv1.Job) {
 		r.ended = nil
 	}
 	if r.hub == nil || isOlder(is, r.hub) {
-		r.homes = nil // what was placed since the backup isn't known
+		r.homes, r.ended = nil, nil // what was placed since the backup isn't known, nor what ended
 	}
 }
 

@@ -78,6 +78,19 @@ func TestPodsThatAreRestored(t *testing.T) {
 	}
 }
 
+// A Job that has ended is seen again when the hub has been put back, and knows of its placement and
+// its end anew.
+func TestAJobThatEndedAndIsRestored(t *testing.T) {
+	w := newWorld(t)
+	w.version = 7
+	w.runAll("open")
+	w.hub(completed("0-3", 4), complete)
+	w.fault(schedule.Hub, schedule.RestoreHub)()
+	w.version = 5
+	w.hub()
+	w.expect()
+}
+
 // When the hub's etcd is put back, a Job is what it was; and what was deleted since may run again.
 func TestAfterARestoreOfTheHub(t *testing.T) {
 	for name, row := range map[string]struct {

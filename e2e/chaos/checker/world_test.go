@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -32,6 +33,7 @@ type world struct {
 	parallelism int32
 	selector    string // that the Job was placed by
 	namespace   string
+	version     int // the hub Job's resourceVersion
 	questions   []Question
 	number      int
 	mirrors     map[string]int // how many a worker has had
@@ -58,7 +60,7 @@ func (w *world) hub(changes ...func(*batchv1.JobStatus)) {
 		change(&w.status)
 	}
 	j := &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "job", UID: "hub-job"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "job", UID: "hub-job", ResourceVersion: strconv.Itoa(w.version)},
 		Spec:       batchv1.JobSpec{Completions: ptr.To[int32](4), Parallelism: &w.parallelism},
 		Status:     *w.status.DeepCopy(),
 	}
