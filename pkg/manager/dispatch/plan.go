@@ -127,6 +127,8 @@ type Leave struct {
 type WriteStatus struct {
 	Patch   []byte
 	Account usage.Account
+	// Ends: it's the Job's end.
+	Ends bool
 }
 
 // RemoveFinalizer removes our finalizer from the hub Job.

@@ -57,7 +57,7 @@ func (s *Snapshot) account(ends bool) usage.Account {
 // statusWrite is the write of a status, with the account and other changes of what is kept.
 func (s *Snapshot) statusWrite(next *batchv1.JobStatus, changes hubstate.Changes) WriteStatus {
 	ends := mirror.Finished(&batchv1.Job{Status: *next})
-	a, kept := WriteStatus{Account: s.account(ends)}, hubstate.Changes{}
+	a, kept := WriteStatus{Account: s.account(ends), Ends: ends && !mirror.Finished(s.Job)}, hubstate.Changes{}
 	maps.Copy(kept, changes)
 	if len(a.Account) > 0 {
 		kept[hubstate.Usage] = a.Account.String()

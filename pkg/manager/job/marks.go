@@ -222,8 +222,8 @@ func (r *Reconciler) deleteUnseen(ctx context.Context, t *turn, w worker, existi
 	return client.IgnoreNotFound(err)
 }
 
-// removeTaken deletes the mirrors that are being taken back, as their Job is deleted: no watch
-// shows them.
+// removeTaken deletes the mirrors that are being taken back, as their Job ends or is deleted: no
+// watch shows them.
 func (r *Reconciler) removeTaken(ctx context.Context, t *turn) error {
 	for _, name := range slices.Sorted(maps.Keys(t.known.mirrors)) {
 		m := t.known.mirrors[name]

@@ -230,6 +230,24 @@ func lossesAtTheEnd() map[string]func(*world) {
 			w.worker("a").api.strips = true
 			losesItsMarks(w, "a")
 		},
+		"its Job had another mirror there before": func(w *world) {
+			runsAndEnds(w)
+			w.edits("has an account of both", kept(hubstate.Usage, fmt.Sprintf(
+				`[{"worker":"a","uid":"former","left":true,"at":1000},{"worker":"a","uid":%q,"at":1000}]`, w.worker("a").api.jobs[jobKey].UID)))
+			w.run()
+			losesItsMarks(w, "a")
+			w.start()
+		},
+		"another one is being taken back as its Job ends": func(w *world) {
+			runs(w)
+			b := w.worker("b")
+			b.has(aJob("train", suspended(true)))
+			taken := b.api.jobs[jobKey].UID
+			w.store.open(jobKey).updateMirror("b", func(m *mirrorMemory) { m.created, m.takenBack = taken, "removes the marks" })
+			w.worker("a").completes(3)
+			w.step(time.Second)
+			w.start()
+		},
 		"its Job has ended, and no manager is there": func(w *world) {
 			runsAndEnds(w)
 			losesItsMarks(w, "a")

@@ -141,8 +141,8 @@ func (r *Reconciler) deleteMirror(ctx context.Context, t *turn, w worker, a disp
 		return result{}, t.keeps(w, &workerError{w.Name(), err})
 	}
 	write := ownWrite{deleted: a.Mirror.UID, at: r.clock.Now()}
-	isHere := func(id usage.ID) bool { return id.Worker == w.Name() }
-	t.record.update(func(m *memory) { m.gone.Mirrors = slices.DeleteFunc(slices.Clone(m.gone.Mirrors), isHere) })
+	isIt := func(id usage.ID) bool { return id == usage.ID{Worker: w.Name(), UID: a.Mirror.UID} }
+	t.record.update(func(m *memory) { m.gone.Mirrors = slices.DeleteFunc(slices.Clone(m.gone.Mirrors), isIt) })
 	t.record.updateMirror(w.Name(), func(m *mirrorMemory) {
 		if m.write, m.refusal, m.isReplaced = write, "", true; m.last != nil && m.last.UID == a.Mirror.UID {
 			m.last = nil // nothing is left of it that its Job waits for
