@@ -88,8 +88,8 @@ func (h hub) edits(t *testing.T) {
 	}
 }
 
-// leftOut has a user write conditions that lack the manager's. A new hub puts these back, an old one
-// refuses.
+// leftOut has a user write conditions that lack the manager's. A new hub puts these back, an old
+// one refuses.
 func (h hub) leftOut(t *testing.T) {
 	h.Create(h.Hub, rigtest.Job(h.NS, "left-out", ours))
 	h.place(t, "left-out")
