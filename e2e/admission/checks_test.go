@@ -1,6 +1,7 @@
 package admission_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
@@ -56,6 +58,7 @@ func refusals(t *testing.T, h hub) {
 	})
 	t.Run("namespaces", h.namespaces)
 	t.Run("edits", h.edits)
+	t.Run("conditions left out", h.leftOut)
 	t.Run("kubectl apply", h.applied)
 	t.Run("a CronJob's template", h.template)
 }
@@ -69,7 +72,6 @@ func (h hub) edits(t *testing.T) {
 		patch, subresource, want string
 	}{
 		"moved":                    {placementPatch("east"), "status", "leave them as they are"},
-		"taken off":                {`{"status":{"conditions":null}}`, "status", "only Jobferry sets, changes or removes jobferry.dev/Placed"},
 		"another status":           {`{"status":{"ready":0}}`, "status", ""},
 		"a note of an old release": {`{"metadata":{"annotations":{"jobferry.dev/cluster":"east"}}}`, "", ""},
 		"a note of theirs":         {`{"metadata":{"annotations":{"note":"x"}}}`, "", ""},
@@ -82,6 +84,38 @@ func (h hub) edits(t *testing.T) {
 		_, err := ada.Patch(h.Context(), "placed", types.MergePatchType, []byte(row.patch), metav1.PatchOptions{}, subresources...)
 		if row.want == "" && err != nil || row.want != "" && (err == nil || !strings.Contains(err.Error(), row.want)) {
 			t.Errorf("%s: error %v, want %q", name, err, row.want)
+		}
+	}
+}
+
+// leftOut has a user write conditions that lack the manager's. A new hub puts these back, an old
+// one refuses.
+func (h hub) leftOut(t *testing.T) {
+	h.Create(h.Hub, rigtest.Job(h.NS, "left-out", ours))
+	h.place(t, "left-out")
+	ada := h.as("ada", nil).BatchV1().Jobs(h.NS)
+	for patch, want := range map[string][]batchv1.JobConditionType{
+		`{"status":{"conditions":null}}`:                                          {hubstate.Placed},
+		`{"status":{"conditions":[{"type":"example.org/mine","status":"True"}]}}`: {"example.org/mine", hubstate.Placed},
+	} {
+		var job *batchv1.Job
+		write := func() (err error) {
+			job, err = ada.Patch(h.Context(), "left-out", types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+			return err
+		}
+		if h.Hub.Name() == oldHub {
+			if err := write(); err == nil || !strings.Contains(err.Error(), "only Jobferry sets, changes or removes jobferry.dev/Placed") {
+				t.Errorf("%s: error %v", patch, err)
+			}
+			continue
+		}
+		h.eventually("the conditions are put back", func() bool { return write() == nil })
+		var got []batchv1.JobConditionType
+		for _, c := range job.Status.Conditions {
+			got = append(got, c.Type)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: conditions %v, want %v", patch, got, want)
 		}
 	}
 }

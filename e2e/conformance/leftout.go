@@ -37,6 +37,7 @@ const (
 	delegate = "The PodGroup is one that another controller delegates by annotation. pkg/worker doesn't make those; it says so in an event."
 	owner    = "It wants an owner reference with the UID that the Job has on the hub. The Pod's owner is the mirror in the worker, which has a UID of its own."
 	shows    = "It changes owner references and labels of a Pod. The hub shows the worker's Pod, and nothing of that reaches the worker."
+	vanishes = "It deletes a Job that has no Pods yet, and looks for it at once. On the hub, a deleted Job is there for some milliseconds, until its mirror is gone."
 	evicts   = "It evicts Pods. An eviction on the hub is for a Node there that is to be empty, as by `kubectl drain`. So it ends no Pod in a worker."
 )
 
@@ -63,6 +64,7 @@ var LeftOut = map[Part][]Case{
 	Hub: {
 		{adopt, shows},
 		{"should allow to use a pod failure policy to ignore failure matching on DisruptionTarget condition", evicts},
+		{"should remove from active list jobs that have been deleted", vanishes},
 	},
 }
 

@@ -87,6 +87,7 @@ func containersOf(from []corev1.Container, commands bool) (shown []corev1.Contai
 		c := &from[i]
 		s := corev1.Container{
 			Name: c.Name, Image: c.Image, RestartPolicy: c.RestartPolicy, Stdin: c.Stdin, StdinOnce: c.StdinOnce, TTY: c.TTY,
+			Resources: corev1.ResourceRequirements{Requests: c.Resources.Requests, Limits: c.Resources.Limits},
 			SecurityContext: &corev1.SecurityContext{
 				AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 			},

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -17,6 +18,10 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
+
+func cpu(quantity string) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(quantity)}
+}
 
 func testJob() *batchv1.Job {
 	return &batchv1.Job{
@@ -36,7 +41,7 @@ func testJob() *batchv1.Job {
 						Name: "main", Image: "i", Command: []string{"c"}, Args: []string{"a"}, TTY: true, Stdin: true,
 						Env: []corev1.EnvVar{{Name: "E", Value: "x"}}, EnvFrom: []corev1.EnvFromSource{{}}, VolumeMounts: []corev1.VolumeMount{{Name: "v"}},
 						Ports:           []corev1.ContainerPort{{Name: "http", ContainerPort: 80, HostPort: 80, HostIP: "1.2.3.4", Protocol: corev1.ProtocolTCP}},
-						Resources:       corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "c"}}},
+						Resources:       corev1.ResourceRequirements{Requests: cpu("1"), Limits: cpu("2"), Claims: []corev1.ResourceClaim{{Name: "c"}}},
 						SecurityContext: &corev1.SecurityContext{Privileged: ptr.To(true)}, LivenessProbe: &corev1.Probe{}, Lifecycle: &corev1.Lifecycle{},
 					}},
 				},
@@ -73,7 +78,8 @@ func TestNewShadow(t *testing.T) {
 		InitContainers:  []corev1.Container{{Name: "proxy", Image: "p", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways), SecurityContext: restricted}},
 		Containers: []corev1.Container{{
 			Name: "main", Image: "i", Command: []string{"c"}, Args: []string{"a"}, TTY: true, Stdin: true, SecurityContext: restricted,
-			Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 80, Protocol: corev1.ProtocolTCP}},
+			Ports:     []corev1.ContainerPort{{Name: "http", ContainerPort: 80, Protocol: corev1.ProtocolTCP}},
+			Resources: corev1.ResourceRequirements{Requests: cpu("1"), Limits: cpu("2")},
 		}},
 	}
 	if d := cmp.Diff(want, pod.Spec); d != "" {

@@ -87,8 +87,8 @@ func unpack(compressed string) (*corev1.Pod, error) {
 	return report, nil
 }
 
-// Slim is what a Store reads of a Pod; false: nothing. Only one that is shown has a report, and what
-// can't be encoded isn't shown.
+// Slim is what a Store reads of a Pod; false: nothing. Only one that is shown has a report, and
+// what can't be encoded isn't shown.
 func Slim(pod *corev1.Pod, shown bool) (*corev1.Pod, bool) {
 	slim, hold := podtimes.Slim(pod)
 	if !hold {
