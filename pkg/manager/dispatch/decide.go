@@ -90,7 +90,7 @@ var workerSituations = []struct {
 	plan func(*Snapshot, *Worker) Plan
 }{
 	// What a mirror did that was taken back is shown before the Job goes elsewhere.
-	{MirrorTakenBack, func(s *Snapshot, w *Worker) bool { _, is := s.progressOf(w); return is }, planTakenBack},
+	{MirrorTakenBack, func(s *Snapshot, w *Worker) bool { _, is := s.takenProgress(w); return is }, planTakenBack},
 	// What the worker's watch doesn't show any more may be there still, without its marks.
 	{MirrorMissed, func(_ *Snapshot, w *Worker) bool { return w.isMissed() }, planMissed},
 	// A shard that has nothing more to run gets no mirror.

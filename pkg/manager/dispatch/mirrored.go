@@ -109,7 +109,7 @@ func planDeleted(s *Snapshot, w *Worker) Plan {
 }
 
 func planTakenBack(s *Snapshot, w *Worker) Plan {
-	next, _ := s.progressOf(w)
+	next, _ := s.takenProgress(w)
 	plan := s.writeStatus(next, true)
 	plan.Again = true
 	return plan

@@ -141,15 +141,16 @@ type Worker struct {
 	// Refusal is why the worker last refused to stop or delete a mirror; empty: it did not.
 	Refusal string
 
+	// TakenBack is the last state of a mirror that is taken back from there, as it can't be followed;
+	// nil: none. Set for the assigned worker, and the one that the Job was moved from.
+	TakenBack *batchv1.Job
+
 	// The fields below are set for the assigned worker only.
 
 	// Own: this process has created the mirror. Replaced: it has deleted the last one.
 	Own, Replaced bool
 	// Missed: the worker's watch shows the mirror no more, and nobody has deleted it.
 	Missed bool
-	// TakenBack is the last state of a mirror that was deleted there as it can't be followed; nil:
-	// none.
-	TakenBack *batchv1.Job
 	// Elsewhere are the Pods that the mirror counts and that ended in other workers: those of other
 	// shards, and those that a moved Job brought along.
 	Elsewhere mirror.Ended
@@ -331,6 +332,18 @@ func (s *Snapshot) progressOf(w *Worker) (next mirror.Next, is bool) {
 	}
 	next, is = mirror.Reflect(s.Job, w.TakenBack, s.Now).(mirror.Next)
 	return next, is
+}
+
+// takenProgress is what the hub has yet to learn from a mirror that was taken back from the worker,
+// or from the one that the Job was moved from.
+func (s *Snapshot) takenProgress(w *Worker) (next mirror.Next, is bool) {
+	if next, is = s.progressOf(w); is || s.Part != nil {
+		return next, is
+	}
+	if former := s.former(); former != nil {
+		return s.progressOf(former)
+	}
+	return next, false
 }
 
 // target is what Project and Drift need to know of a worker.

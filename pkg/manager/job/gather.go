@@ -313,6 +313,9 @@ func (g *gatherer) others(ctx context.Context, s *dispatch.Snapshot, from string
 		if w.Mirror != nil && s.Job != nil {
 			w.Unwanted = cmp.Or(unwantedAt(s.Job, v.View(), w.Name), g.excludes(ctx, v.View(), s.Key.Namespace))
 		}
+		if m := k.mirrors[w.Name]; w.Name == from && w.Synced && w.Mirror == nil && w.Orphan == nil && m.takenBack != "" {
+			w.TakenBack = mirror.InHubTime(m.last, v.View().ClockAhead)
+		}
 		if w.Mirror != nil || w.Orphan != nil || w.Name == from {
 			others = append(others, w)
 		}

@@ -163,9 +163,9 @@ func (r *Reconciler) leave(ctx context.Context, t *turn, w worker, taken types.U
 
 // stopTaken suspends a mirror that is taken back, and deletes it when it has stopped or ended: its
 // Job controller has confirmed then that it makes no more Pods. What they did is remembered for the
-// hub, and of one that has stopped the hub knows it before the mirror goes: this process may end. One
-// that can't be suspended is deleted at once, and so is one that nobody has started whom the hub
-// knows: perhaps nobody ever confirms anything.
+// hub, and of one that has stopped the hub knows it before the mirror goes: this process may end.
+// One that can't be suspended is deleted at once, and so is one that nobody has started whom the
+// hub knows: perhaps nobody ever confirms anything.
 func (r *Reconciler) stopTaken(ctx context.Context, t *turn, w worker, taken *batchv1.Job) error {
 	if !mirror.Finished(taken) && !mirror.Suspended(taken) {
 		if _, err := sendPatch(ctx, w, taken, mirror.SuspendPatch(taken)); !isRefusal(err) {

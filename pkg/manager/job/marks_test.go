@@ -139,6 +139,24 @@ func TestProgressWithoutMarks(t *testing.T) {
 	}
 }
 
+// Nor is what it does while its Job moves from there.
+func TestProgressWithoutMarksAsAJobMoves(t *testing.T) {
+	w := newWorld(t)
+	runs(w)
+	a := w.worker("a")
+	a.api.strips = true
+	a.drains(true)
+	_, _ = w.runUntil(func() bool { return mirror.Suspended(a.api.jobs[jobKey]) })
+	before := a.api.jobs[jobKey].Status.Succeeded
+	a.api.change(jobKey, func(m *batchv1.Job) {
+		m.Status.Active, m.Status.Ready, m.Status.Succeeded = m.Status.Active-1, nil, before+1
+	})
+	w.step(2 * time.Minute)
+	if w.hub.jobs[jobKey].Status.Succeeded != before+1 || !w.running("b") || a.api.jobs[jobKey] != nil {
+		w.fail("ends as:\n%s", w.state())
+	}
+}
+
 // A Job is deleted while its mirror is taken back: nothing of it stays.
 func TestDeletedWithoutMarks(t *testing.T) {
 	w := newWorld(t)
@@ -322,8 +340,8 @@ func lossesOfShards() map[string]func(*world) {
 	}
 }
 
-// leavesNothing checks that nothing of the Job runs any more, and that nothing stays of it once it's
-// deleted.
+// leavesNothing checks that nothing of the Job runs any more, and that nothing stays of it once
+// it's deleted.
 func leavesNothing(w *world) {
 	w.step(2 * time.Minute)
 	for _, v := range w.registered() {
