@@ -49,8 +49,8 @@ type record struct {
 	// disturbed: a worker was out of touch while the Job was there.
 	disturbed bool
 
-	mirrors map[types.UID]types.UID         // mirror -> hub Job
-	swept   map[types.UID]batchv1.JobStatus // mirror that a janitor deleted -> what the hub knew then
+	mirrors map[types.UID]types.UID // mirror -> hub Job
+	swept   map[types.UID]sweeping  // mirror that a janitor deleted -> what the hub knew then
 	// plucked: a janitor deleted a Pod of it.
 	plucked bool
 	// rewound: the hub's etcd was put back while the Job was there. returned: after it was deleted.
@@ -107,7 +107,7 @@ func newRecord(s *story.Story) *record {
 	return &record{
 		story: s, last: map[string]string{}, mirrors: map[types.UID]types.UID{}, leaving: map[types.UID]time.Duration{},
 		seen: map[types.UID]*batchv1.Job{}, pods: map[types.UID]*pod{},
-		asked: map[[2]types.UID]bool{}, reasons: map[types.UID]reason{}, swept: map[types.UID]batchv1.JobStatus{}, shown: newShown(),
+		asked: map[[2]types.UID]bool{}, reasons: map[types.UID]reason{}, swept: map[types.UID]sweeping{}, shown: newShown(),
 	}
 }
 

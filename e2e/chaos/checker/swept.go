@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/jobferry/jobferry/e2e/chaos/schedule"
@@ -21,7 +22,13 @@ func (c *Checker) observeSwept(r *record, e Event) {
 	if known || r.hub == nil || !e.Gone && e.Job.DeletionTimestamp == nil || !c.isAt(schedule.DeleteMirrors, e.Where, e.At) {
 		return
 	}
-	r.swept[e.Job.UID] = r.hub.Status
+	r.swept[e.Job.UID] = sweeping{e.At, r.hub.Status}
+}
+
+// sweeping is when a janitor deleted a mirror, and what the hub knew of the Job then.
+type sweeping struct {
+	at   time.Duration
+	knew batchv1.JobStatus
 }
 
 // isAt reports whether there is a fault of a kind in a worker, or was a moment ago.
@@ -35,19 +42,20 @@ func (c *Checker) isAt(kind schedule.Kind, worker string, at time.Duration) bool
 // deleted by a janitor, and the hub didn't know of the Pod's end.
 func (r *record) excuseOfSwept(p *pod) string {
 	known, swept := r.swept[p.owner]
-	if !swept || covers(known.CompletedIndexes, strconv.Itoa(p.index)) {
+	if !swept || covers(known.knew.CompletedIndexes, strconv.Itoa(p.index)) {
 		return ""
 	}
 	return fmt.Sprintf("a janitor deleted the mirror in %s before the hub knew the end of Pod %s", p.where, p.name)
 }
 
 // sweptPods is how many Pods may have succeeded in mirrors that a janitor deleted, beyond what the
-// hub knew then.
+// hub knew then: of them, and of other mirrors of the Job.
 func (r *record) sweptPods() (pods int) {
-	for owner := range r.swept {
-		unknown := -int(r.swept[owner].Succeeded)
+	for owner, s := range r.swept {
+		unknown := -int(s.knew.Succeeded)
 		for _, p := range r.pods {
-			if p.owner == owner && p.succeeded {
+			ofJob := r.mirrors[p.owner] == r.mirrors[owner]
+			if p.succeeded && (p.owner == owner || ofJob && p.doneAt < s.at) {
 				unknown++
 			}
 		}

@@ -2,10 +2,12 @@ package checker
 
 import (
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/e2e/chaos/schedule"
 	"github.com/jobferry/jobferry/e2e/chaos/story"
@@ -41,6 +43,31 @@ func TestAfterAJanitor(t *testing.T) {
 			w.succeed(w.run("open", 2))
 			w.expect(row.want...)
 		})
+	}
+}
+
+// A Job moves with what it has done, and a janitor deletes its next mirror: what that one had done
+// may be done again.
+func TestAfterAJanitorWhoTakesAMovedJob(t *testing.T) {
+	w := newWorld(t, func(s *story.Story) { s.Job.Spec.Completions = ptr.To[int32](2) })
+	end := func(s *batchv1.JobStatus) { complete(s); s.CompletedIndexes, s.Succeeded = "0,1", 2 }
+	w.place("open")
+	w.succeed(w.run("open", 0))
+	w.hub(completed("0", 1))
+	w.place("fenced")
+	w.pass(time.Minute)
+	w.succeed(w.run("fenced", 1))
+	w.fault("fenced", schedule.DeleteMirrors)()
+	w.seeMirror("fenced", "hub-job", &metav1.Time{Time: time.Unix(1_000_000, 0)})
+	w.mirrors["fenced"]++
+	w.seeMirror("fenced", "hub-job", nil)
+	w.succeed(w.run("fenced", 1))
+	w.hub(end)
+	w.checker.CheckEnds(w.at)
+	for _, v := range w.checker.Violations() {
+		if v.Rule == Again {
+			t.Error(v)
+		}
 	}
 }
 
