@@ -63,11 +63,11 @@ func (r *recorder) open(ctx context.Context, f *fleet.Fleet, watches *sync.WaitG
 		}
 	}
 	for name, client := range r.clients {
-		watches.Go(func() { watch.Jobs(ctx, name, client, r.observe, r.again(name)) })
-		watches.Go(func() { watch.Pods(ctx, name, client, r.observe, r.again(name)) })
+		watches.Go(func() { watch.Jobs(ctx, name, client, metav1.NamespaceAll, r.observe, r.again(name)) })
+		watches.Go(func() { watch.Pods(ctx, name, client, metav1.NamespaceAll, r.observe, r.again(name)) })
 	}
 	hub := f.Hub.Name()
-	watches.Go(func() { watch.Events(ctx, hub, r.clients[hub], r.observe, r.again(hub)) })
+	watches.Go(func() { watch.Events(ctx, hub, r.clients[hub], metav1.NamespaceAll, r.observe, r.again(hub)) })
 	watches.Go(func() { r.listen(ctx) })
 	watches.Go(func() {
 		<-ctx.Done()

@@ -37,7 +37,7 @@ type Options struct {
 	Workers []Worker
 	// LostAfter is how long a worker is unreachable before its Jobs are moved.
 	LostAfter time.Duration
-	// Shown says whether the hub shows the Pods of a namespace.
+	// Shown says whether the hub shows the Pods of a namespace; nil: those of none.
 	Shown func(namespace string) bool
 }
 
@@ -101,6 +101,9 @@ type Checker struct {
 
 // New makes a checker of a run with these stories.
 func New(o Options, stories []story.Story) *Checker {
+	if o.Shown == nil {
+		o.Shown = func(string) bool { return false }
+	}
 	c := &Checker{options: o, workers: map[string]Worker{}, records: map[string]*record{}}
 	for _, w := range o.Workers {
 		c.workers[w.Name] = w

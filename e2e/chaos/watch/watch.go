@@ -6,7 +6,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -31,25 +30,25 @@ func Client(config *rest.Config) (kubernetes.Interface, error) {
 	return kubernetes.NewForConfig(config)
 }
 
-// Jobs watches the Jobs of a cluster, until ctx ends; anew when again is sent to.
-func Jobs(ctx context.Context, cluster string, client kubernetes.Interface, sink Sink, again <-chan struct{}) {
-	run(ctx, cluster, client.BatchV1().RESTClient(), "jobs", &batchv1.Job{}, sink, again)
+// Jobs watches the Jobs of a namespace, or of all, until ctx ends; anew when again is sent to.
+func Jobs(ctx context.Context, cluster string, client kubernetes.Interface, namespace string, sink Sink, again <-chan struct{}) {
+	run(ctx, cluster, client.BatchV1().RESTClient(), "jobs", namespace, &batchv1.Job{}, sink, again)
 }
 
-// Pods watches the Pods of a cluster, until ctx ends.
-func Pods(ctx context.Context, cluster string, client kubernetes.Interface, sink Sink, again <-chan struct{}) {
-	run(ctx, cluster, client.CoreV1().RESTClient(), "pods", &corev1.Pod{}, sink, again)
+// Pods watches the Pods of a namespace, or of all, until ctx ends.
+func Pods(ctx context.Context, cluster string, client kubernetes.Interface, namespace string, sink Sink, again <-chan struct{}) {
+	run(ctx, cluster, client.CoreV1().RESTClient(), "pods", namespace, &corev1.Pod{}, sink, again)
 }
 
-// Events watches the events of a cluster, until ctx ends.
-func Events(ctx context.Context, cluster string, client kubernetes.Interface, sink Sink, again <-chan struct{}) {
-	run(ctx, cluster, client.CoreV1().RESTClient(), "events", &corev1.Event{}, sink, again)
+// Events watches the events of a namespace, or of all, until ctx ends.
+func Events(ctx context.Context, cluster string, client kubernetes.Interface, namespace string, sink Sink, again <-chan struct{}) {
+	run(ctx, cluster, client.CoreV1().RESTClient(), "events", namespace, &corev1.Event{}, sink, again)
 }
 
 // run watches anew whenever it's told to: a cluster whose revision went back answers a watch that
 // continues with nothing.
-func run(ctx context.Context, cluster string, client rest.Interface, resource string, kind runtime.Object, sink Sink, again <-chan struct{}) {
-	lw := cache.NewListWatchFromClient(client, resource, metav1.NamespaceAll, fields.Everything())
+func run(ctx context.Context, cluster string, client rest.Interface, resource, namespace string, kind runtime.Object, sink Sink, again <-chan struct{}) {
+	lw := cache.NewListWatchFromClient(client, resource, namespace, fields.Everything())
 	seen := newStore(cluster, sink)
 	for ctx.Err() == nil {
 		watching, end := context.WithCancel(ctx)
