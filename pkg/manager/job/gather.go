@@ -288,6 +288,28 @@ func (g *gatherer) part(s *dispatch.Snapshot, shard shards.Shard, k known) *disp
 // others reads the other workers that hold a mirror of this name, and the one that the Job was
 // moved from, in order of names.
 func (g *gatherer) others(ctx context.Context, s *dispatch.Snapshot, from string, k known) []dispatch.Worker {
+	var others []dispatch.Worker
+	for _, v := range g.mayHold(s, from, k) {
+		if s.Job != nil && shards.IsOn(s.Job, v.Name()) {
+			continue
+		}
+		w := g.worker(v, s, k)
+		if w.Mirror != nil && s.Job != nil {
+			w.Unwanted = cmp.Or(unwantedAt(s.Job, v.View(), w.Name), g.excludes(ctx, v.View(), s.Key.Namespace))
+		}
+		if m := k.mirrors[w.Name]; w.Name == from && w.Synced && w.Mirror == nil && w.Orphan == nil && m.takenBack != "" {
+			w.TakenBack = mirror.InHubTime(m.last, v.View().ClockAhead)
+		}
+		if w.Mirror != nil || w.Orphan != nil || w.Name == from {
+			others = append(others, w)
+		}
+	}
+	return others
+}
+
+// mayHold are the workers that hold a mirror of this name by what their watches show, or by what
+// was written, and the one that the Job was moved from, in order of names.
+func (g *gatherer) mayHold(s *dispatch.Snapshot, from string, k known) []workerView {
 	views := g.workers.viewHolders(s.Key)
 	add := func(name string) {
 		i, found := slices.BinarySearchFunc(views, name, func(v workerView, n string) int { return cmp.Compare(v.Name(), n) })
@@ -304,23 +326,7 @@ func (g *gatherer) others(ctx context.Context, s *dispatch.Snapshot, from string
 			add(name)
 		}
 	}
-	var others []dispatch.Worker
-	for _, v := range views {
-		if s.Job != nil && shards.IsOn(s.Job, v.Name()) {
-			continue
-		}
-		w := g.worker(v, s, k)
-		if w.Mirror != nil && s.Job != nil {
-			w.Unwanted = cmp.Or(unwantedAt(s.Job, v.View(), w.Name), g.excludes(ctx, v.View(), s.Key.Namespace))
-		}
-		if m := k.mirrors[w.Name]; w.Name == from && w.Synced && w.Mirror == nil && w.Orphan == nil && m.takenBack != "" {
-			w.TakenBack = mirror.InHubTime(m.last, v.View().ClockAhead)
-		}
-		if w.Mirror != nil || w.Orphan != nil || w.Name == from {
-			others = append(others, w)
-		}
-	}
-	return others
+	return views
 }
 
 // findCopied finds the hub Jobs of other names that orphans stand for.
