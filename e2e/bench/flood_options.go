@@ -31,8 +31,8 @@ type FloodOptions struct {
 	Manager string
 	// Against is another manager to compare with: both are measured in each round. Empty: none.
 	Against string
-	// Pods is whether to compare the manager that shows the Jobs' Pods on the hub with one that doesn't,
-	// in each round. Default false.
+	// Pods is whether to compare the manager that shows the Jobs' Pods on the hub with one that
+	// doesn't, in each round. Default false.
 	Pods bool
 	// Completions of each Job, and Parallelism is how many of its Pods run at a time. Default 1.
 	Completions, Parallelism int

@@ -50,8 +50,8 @@ func (s *Story) podOnHub(ctx context.Context, job string) (string, error) {
 	return strings.TrimSpace(out), err
 }
 
-// use copies a file into a Pod's container, gets it by a port that is forwarded, copies it back, talks
-// to the process, and reads what that has said.
+// use copies a file into a Pod's container, gets it by a port that is forwarded, copies it back,
+// talks to the process, and reads what that has said.
 func (s *Story) use(ctx context.Context, worker, job, pod string) error {
 	name := strings.TrimPrefix(pod, "pod/")
 	page, copied := filepath.Join(s.materials.Dir, "shown-"+worker+".html"), filepath.Join(s.materials.Dir, "shown-back-"+worker+".html")

@@ -15,8 +15,8 @@ const (
 	highestPort = 32767
 )
 
-// Listen takes a free TCP port on loopback, which a test itself serves. A component of a cluster has
-// reserved its own, and isn't in the way.
+// Listen takes a free TCP port on loopback, which a test itself serves. A component of a cluster
+// has reserved its own, and isn't in the way.
 func Listen() (net.Listener, error) {
 	p, err := reservePort()
 	if err != nil {

@@ -49,7 +49,7 @@ func TestShown(t *testing.T) {
 			heal()
 			w.show(e)
 		}, nil},
-		"after a fault": {func(w *world, e Event) {
+		"after a fault": {func(w *world, _ Event) {
 			heal := w.fault("fenced", schedule.FreezeAPIServer)
 			w.listen(40 * time.Second)
 			heal()

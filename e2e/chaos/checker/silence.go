@@ -99,7 +99,8 @@ func withoutState(s *batchv1.JobStatus) *batchv1.JobStatus {
 	return &other
 }
 
-// Listen looks for Jobs that make no progress without a word, and for Pods that are shown wrongly. It's called every few seconds.
+// Listen looks for Jobs that make no progress without a word, and for Pods that are shown wrongly.
+// It's called every few seconds.
 func (c *Checker) Listen(at time.Duration) {
 	for _, name := range slices.Sorted(maps.Keys(c.records)) {
 		c.listenTo(at, c.records[name])

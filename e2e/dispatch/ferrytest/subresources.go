@@ -137,8 +137,8 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]
 `
 
 // RunSubresources runs servers of subresources in this process, as a replica that doesn't lead has
-// them, until the test ends or stop is called. On the hub they are a user with rules of its own, one
-// in each line, and what all of them need.
+// them, until the test ends or stop is called. On the hub they are a user with rules of its own,
+// one in each line, and what all of them need.
 func (f *Ferry) RunSubresources(user, rules string, options subresources.Options) (stop func()) {
 	f.t.Helper()
 	f.Apply(f.Hub, "", fmt.Sprintf(serverPermissions, user, rules))
