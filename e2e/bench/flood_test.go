@@ -22,8 +22,8 @@ func TestFloodOptions(t *testing.T) {
 	})
 }
 
-// Pods are shown on the hub, beside Pods that aren't: for at most three requests each, and none
-// otherwise.
+// Pods are shown on the hub, beside Pods that aren't: for at most three requests each, and one that
+// removes it, which the hub's garbage collector often comes before; and none otherwise.
 func TestFloodWithPods(t *testing.T) {
 	o := DefaultFloodOptions()
 	o.Jobs, o.Completions, o.Parallelism, o.Rounds, o.Singles, o.Resting, o.Quiet, o.Floor, o.Pods, o.Progress = 5, 6, 2, 1, 0, 0, 0, false, true, t.Logf
@@ -39,7 +39,7 @@ func TestFloodWithPods(t *testing.T) {
 	}
 	pods := o.Jobs * o.Completions
 	for _, r := range result.Rounds {
-		if least, most := pods, 3*pods; r.IsBase && r.Used.PodRequests > 0 || !r.IsBase && (r.Used.PodRequests < least || r.Used.PodRequests > most) {
+		if least, most := 2*pods, 4*pods; r.IsBase && r.Used.PodRequests > 0 || !r.IsBase && (r.Used.PodRequests < least || r.Used.PodRequests > most) {
 			t.Errorf("%d requests for %d Pods, shown: %t", r.Used.PodRequests, pods, !r.IsBase)
 		}
 	}
