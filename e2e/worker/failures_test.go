@@ -28,26 +28,25 @@ func TestBackoffDelayAndReset(t *testing.T) {
 	s := begin(t)
 	s.start(size(1, 3), rigtest.BackoffLimit(9))
 	for _, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 4 * time.Second} {
-		pod := s.running(1)[0]
+		pod, ended := s.running(1)[0], time.Now()
 		s.exit(1, pod)
 		// Ends are recorded in whole seconds, so a delay may seem up to one shorter.
-		if got := s.delayUntilNext(pod); got < want-time.Second || got > want+20*time.Second {
+		if got := s.delayUntilNext(pod, ended); got < want-time.Second || got > want+20*time.Second {
 			t.Errorf("the next Pod came after %v, want %v", got, want)
 		}
 	}
 	s.exit(0, s.running(1)...)
 	s.until(counted(1, 4))
-	pod := s.running(1)[0]
+	pod, ended := s.running(1)[0], time.Now()
 	s.exit(1, pod)
-	if got := s.delayUntilNext(pod); got > 3*time.Second {
+	if got := s.delayUntilNext(pod, ended); got > 3*time.Second {
 		t.Errorf("after a success the next Pod came after %v", got)
 	}
 }
 
-// delayUntilNext is the time from a Pod's end to the arrival of the next one.
-func (s *scene) delayUntilNext(p corev1.Pod) time.Duration {
+// delayUntilNext is the time from before a Pod's end to the arrival of the next one.
+func (s *scene) delayUntilNext(p corev1.Pod, ended time.Time) time.Duration {
 	s.t.Helper()
-	ended := time.Now()
 	s.anyPodUntil(func(next *corev1.Pod) bool {
 		return next.Status.Phase == corev1.PodPending && next.Name != p.Name
 	})

@@ -148,6 +148,11 @@ func (r *Reconciler) deleteMirror(ctx context.Context, t *turn, w worker, a disp
 			m.last = nil // nothing is left of it that its Job waits for
 		}
 	})
+	isCounted := false // a cache that is behind may have had it deleted before
+	t.record.update(func(m *memory) { isCounted, m.repeated = m.repeated == a.Mirror.UID, a.Mirror.UID })
+	if isCounted {
+		repeated = mirror.Repeated{}
+	}
 	done := r.reportRepeated(ctx, t, w, repeated)
 	done.changed = true
 	return done, nil
