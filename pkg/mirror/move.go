@@ -38,6 +38,7 @@ type Move struct {
 //	moved-with        -                set                   removed
 //	deadline-spent    -                set, removed if zero  removed
 //	fresh-start       -                set if asked for      removed if the undone move set it
+//	vanished          -                removed               removed
 //
 // A Job that started from zero once does so at each further move, because the progress that the hub
 // shows may be that of an earlier attempt. So the value of fresh-start is the moved-at of the move
@@ -50,6 +51,7 @@ func PlacementChanges(hub *batchv1.Job, worker string, move *Move) hubstate.Chan
 		hubstate.MovedAt:       "",
 		hubstate.MovedWith:     "",
 		hubstate.DeadlineSpent: "",
+		hubstate.Vanished:      "",
 	}
 	switch {
 	case move != nil:

@@ -102,6 +102,9 @@ func TestPlacementChanges(t *testing.T) {
 			hubstate.Changes{hubstate.Cluster: "a", hubstate.PlacedFor: "x=y"},
 		},
 		"move": {moved(), "c", move(Move{}), movedOn(nil)},
+		"move from where a mirror had vanished": {
+			moved().Kept(hubstate.Vanished, "b"), "c", move(Move{}), movedOn(hubstate.Changes{hubstate.Vanished: ""}),
+		},
 		"move before a second has passed": {
 			mirrortest.New("job").Kept(hubstate.DeadlineSpent, "60"), "c", move(Move{}),
 			movedOn(hubstate.Changes{hubstate.MovedWith: "{}", hubstate.DeadlineSpent: ""}),

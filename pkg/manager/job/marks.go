@@ -174,8 +174,9 @@ func (r *Reconciler) stopTaken(ctx context.Context, t *turn, w worker, taken *ba
 	} else if !mirror.Finished(taken) && !mirror.Stopped(taken) && (taken.Status.StartTime != nil || mirror.IsFor(w.View().Spec.JobController, taken)) {
 		return nil
 	}
-	last := r.rememberTaken(t, w, taken)
-	if before := t.known.mirrors[w.Name()].last; last && !mirror.Finished(taken) && (before == nil || before.ResourceVersion != taken.ResourceVersion) {
+	known := t.known.mirrors[w.Name()].last
+	isNew := known == nil || known.ResourceVersion != taken.ResourceVersion
+	if r.rememberTaken(t, w, taken) && isNew && mirror.Stopped(taken) && !mirror.Finished(taken) {
 		return nil
 	}
 	return r.deleteUnseen(ctx, t, w, taken, metav1.DeletePropagationForeground)

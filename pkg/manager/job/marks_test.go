@@ -1,6 +1,7 @@
 package job
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -136,6 +138,27 @@ func TestProgressWithoutMarks(t *testing.T) {
 				w.fail("the mirror is there")
 			}
 		})
+	}
+}
+
+// A mirror that can have neither its marks nor be suspended is deleted at once, however its status
+// changes.
+func TestMarksThatCantBeOfAMirrorThatCantBeSuspended(t *testing.T) {
+	w := newWorld(t)
+	runs(w)
+	a := w.worker("a")
+	a.api.strips = true
+	a.api.change(jobKey, func(m *batchv1.Job) { m.Annotations["example.org/touched"] = "true" })
+	w.refuses = func(sent write) error {
+		if sent.server != "a" || sent.verb != "patch" || a.api.jobs[jobKey] == nil {
+			return nil
+		}
+		a.api.change(jobKey, func(m *batchv1.Job) { m.Annotations["example.org/touched"] += "!" })
+		return apierrors.NewForbidden(batchv1.Resource("jobs"), jobKey.Name, errors.New("not here"))
+	}
+	w.step(time.Second)
+	if m := a.api.jobs[jobKey]; m != nil && m.DeletionTimestamp == nil {
+		w.fail("ends as:\n%s", w.state())
 	}
 }
 

@@ -81,8 +81,7 @@ type memory struct {
 	reported reported
 	// usedBefore is the time of the Pods that were gone before this process saw their mirror.
 	usedBefore []usedBefore
-	// repeated is the last mirror that was deleted, of which the completions are counted that are made
-	// twice.
+	// repeated is the last mirror that was deleted: what it completed and is made again is counted.
 	repeated types.UID
 	// mirrors is what is remembered of the Job's mirrors, by worker.
 	mirrors map[string]*mirrorMemory

@@ -79,10 +79,9 @@ func (g *gatherer) observation(o usage.Observation) usage.Observation {
 	if !ok {
 		return o
 	}
-	state := v.View().Capacity
-	o.Ahead = v.View().ClockAhead
-	o.Awaited = !v.Synced() || state.TimesListing
-	if v.Synced() && state.TimesKnown {
+	view := v.View()
+	o.Ahead, o.Awaited = view.ClockAhead, !v.Synced() || view.Capacity.TimesListing
+	if v.Synced() && view.Capacity.TimesKnown {
 		o.Times = v.PodTimes(o.UID)
 		o.InTouch = o.View != 0 && !o.IsBehind()
 		o.Awaited = !o.InTouch

@@ -142,17 +142,14 @@ func (r *Reconciler) deleteMirror(ctx context.Context, t *turn, w worker, a disp
 	}
 	write := ownWrite{deleted: a.Mirror.UID, at: r.clock.Now()}
 	isIt := func(id usage.ID) bool { return id == usage.ID{Worker: w.Name(), UID: a.Mirror.UID} }
-	t.record.update(func(m *memory) { m.gone.Mirrors = slices.DeleteFunc(slices.Clone(m.gone.Mirrors), isIt) })
+	t.record.update(func(m *memory) {
+		m.gone.Mirrors, m.repeated = slices.DeleteFunc(slices.Clone(m.gone.Mirrors), isIt), a.Mirror.UID
+	})
 	t.record.updateMirror(w.Name(), func(m *mirrorMemory) {
 		if m.write, m.refusal, m.isReplaced = write, "", true; m.last != nil && m.last.UID == a.Mirror.UID {
 			m.last = nil // nothing is left of it that its Job waits for
 		}
 	})
-	isCounted := false // a cache that is behind may have had it deleted before
-	t.record.update(func(m *memory) { isCounted, m.repeated = m.repeated == a.Mirror.UID, a.Mirror.UID })
-	if isCounted {
-		repeated = mirror.Repeated{}
-	}
 	done := r.reportRepeated(ctx, t, w, repeated)
 	done.changed = true
 	return done, nil
@@ -193,9 +190,10 @@ func (t *turn) keeps(w worker, err error) error {
 	return err
 }
 
-// repeated is what a stale mirror has completed that is made again elsewhere.
+// repeated is what a stale mirror has completed that is made again elsewhere, unless it was deleted
+// before: a cache may be behind.
 func (r *Reconciler) repeated(t *turn, w worker, a dispatch.DeleteMirror) mirror.Repeated {
-	if !a.Repeats || t.Job == nil {
+	if !a.Repeats || t.Job == nil || t.known.repeated == a.Mirror.UID {
 		return mirror.Repeated{}
 	}
 	last, now := a.Mirror, r.clock.Now()
