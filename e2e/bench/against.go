@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,7 +12,7 @@ import (
 	"github.com/jobferry/jobferry/e2e/bench/audit"
 	"github.com/jobferry/jobferry/e2e/bench/report"
 	"github.com/jobferry/jobferry/e2e/memstats"
-	"github.com/jobferry/jobferry/e2e/rig"
+	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
@@ -55,12 +54,7 @@ func (r *run) show(ctx context.Context, is bool) (flags []string, err error) {
 	if !is {
 		return nil, hub.Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: v1alpha1.LabelWorkerCluster})
 	}
-	address, err := rig.FreeAddress()
-	if err != nil {
-		return nil, err
-	}
-	host, port, err := net.SplitHostPort(address)
-	return []string{"--pods", "--pods-address=" + host, "--pods-port=" + port}, err
+	return product.PodsFlags()
 }
 
 // account takes what one manager used in its round, before it ends.

@@ -1,20 +1,18 @@
 package clients
 
 import (
-	"net"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/jobferry/jobferry/e2e/checkout"
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
+	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
@@ -87,7 +85,7 @@ func isDispatched(t testing.TB, f *ferrytest.Ferry) bool {
 // tests that call ShowPods.
 func RunManagerWithPods(f *ferrytest.Ferry, t testing.TB) {
 	t.Helper()
-	_, port, err := net.SplitHostPort(f.FreeAddress())
+	pods, err := product.PodsFlags()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,17 +97,14 @@ func RunManagerWithPods(f *ferrytest.Ferry, t testing.TB) {
 	if err := os.WriteFile(file, kubeconfig, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f.StartManager("--kubeconfig="+file, "--pods", "--pods-address=127.0.0.1", "--pods-port="+port)
+	f.StartManager(append(pods, "--kubeconfig="+file)...)
 }
 
 // ShowPods has the hub show the Pods of the test's namespace, and waits until a Job has one for
 // which a condition holds.
 func ShowPods(f *ferrytest.Ferry, job string, condition func(*corev1.Pod) bool) *corev1.Pod {
 	f.Kubectl(f.Hub, "", "label", "namespace", f.NS, "--overwrite", v1alpha1.LabelPods+"="+v1alpha1.PodsEnabled)
-	return f.Until(rig.Objects(f.Hub.Client().CoreV1().RESTClient(), "pods", f.NS), func(o runtime.Object) bool {
-		pod, is := o.(*corev1.Pod)
-		return is && pod.Labels[batchv1.JobNameLabel] == job && condition(pod)
-	}).(*corev1.Pod)
+	return f.PodUntil(f.Hub, job, condition)
 }
 
 // InPhase is a condition of ShowPods.

@@ -290,9 +290,7 @@ func runPython(t *testing.T, f *ferrytest.Ferry, script string, arguments ...str
 
 // The Python client checks what it reads against its own idea of a Pod and a Node.
 func testPython(t *testing.T, f *ferrytest.Ferry) {
-	if !hasClient() {
-		t.Skip("no Python client")
-	}
+	needsPython(t)
 	f.Submit("job", rigtest.RunFor(30*time.Second), func(j *batchv1.Job) { j.Spec.Template.Spec.Containers[0].Stdin = true })
 	f.HubJobUntil("job", rigtest.Running(1))
 	if out, err := runPython(t, f, "pods.py", "pods", "job"); err != nil || out != "" {
@@ -314,9 +312,7 @@ func testPython(t *testing.T, f *ferrytest.Ferry) {
 // Ansible's k8s_log finds a Job's Pods by its selector: plugins/modules/k8s_log.py of
 // kubernetes.core.
 func testAnsible(t *testing.T, f *ferrytest.Ferry) {
-	if !hasClient() {
-		t.Skip("no Python client")
-	}
+	needsPython(t)
 	job := f.Submit("job", rigtest.RunForever())
 	f.HubJobUntil("job", rigtest.Running(1))
 	out, err := runPython(t, f, "k8s_log.py", "job")
@@ -332,9 +328,7 @@ func testAnsible(t *testing.T, f *ferrytest.Ferry) {
 // Airflow's KubernetesJobOperator finds the Pods by labels of its own, of which the template's
 // are: operators/job.py of its provider cncf.kubernetes.
 func testAirflow(t *testing.T, f *ferrytest.Ferry) {
-	if !hasClient() {
-		t.Skip("no Python client")
-	}
+	needsPython(t)
 	run := func(command string) string {
 		t.Helper()
 		out, err := runPython(t, f, "airflow.py", command, "job-task")

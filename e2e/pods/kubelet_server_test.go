@@ -63,8 +63,13 @@ func portOf(address string) int32 {
 
 func (s *server) check(err error) {
 	s.t.Helper()
+	check(s.t, err)
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
 }
 

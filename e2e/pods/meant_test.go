@@ -81,8 +81,8 @@ func TestMove(t *testing.T) {
 	for name := range before {
 		w.podGone(w.Hub, name)
 	}
-	w.anyPodUntil(w.Cluster(to), "job", running)
-	w.anyPodUntil(w.Hub, "job", func(p *corev1.Pod) bool { return running(p) && p.Spec.NodeName == "jobferry-"+to })
+	w.PodUntil(w.Cluster(to), "job", running)
+	w.PodUntil(w.Hub, "job", func(p *corev1.Pod) bool { return running(p) && p.Spec.NodeName == "jobferry-"+to })
 }
 
 // nodeUntil waits until a Node's condition Ready has a status.

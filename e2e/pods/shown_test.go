@@ -67,7 +67,7 @@ func testRun(t *testing.T, w *world) {
 
 func testNode(t *testing.T, w *world, port int32) {
 	w.Submit("job", rigtest.RunForever(), ferrytest.OnWorker("w1"))
-	w.anyPodUntil(w.Hub, "job", running)
+	w.PodUntil(w.Hub, "job", running)
 	node := w.Kubectl(w.Hub, "", "get", "node", "jobferry-w1", "-o",
 		"jsonpath={.spec.unschedulable} {.status.addresses[*].address} {.status.daemonEndpoints.kubeletEndpoint.Port} {.spec.taints[*].key}")
 	if !strings.HasPrefix(node, fmt.Sprintf("true 127.0.0.1 %d ", port)) || !strings.Contains(node, v1alpha1.LabelWorkerCluster) {
@@ -92,7 +92,7 @@ func testEnd(t *testing.T, w *world) {
 
 func testIndexed(_ *testing.T, w *world) {
 	w.Submit("job", rigtest.RunForever(), rigtest.Indexed(3))
-	w.anyPodUntil(w.Hub, "job", func(p *corev1.Pod) bool {
+	w.PodUntil(w.Hub, "job", func(p *corev1.Pod) bool {
 		return running(p) && p.Labels["batch.kubernetes.io/job-completion-index"] == "2" && p.Annotations["batch.kubernetes.io/job-completion-index"] == "2" &&
 			p.Spec.Hostname == "job-2"
 	})
@@ -108,7 +108,7 @@ func testDeleted(_ *testing.T, w *world) {
 		delete(before, name)
 		break
 	}
-	w.anyPodUntil(w.Hub, "job", func(p *corev1.Pod) bool { return before[p.Name] == nil && running(p) })
+	w.PodUntil(w.Hub, "job", func(p *corev1.Pod) bool { return before[p.Name] == nil && running(p) })
 	w.HubJobUntil("job", rigtest.Running(2))
 	w.shownAs("w1", "job", running)
 	// Force isn't passed on.
@@ -165,7 +165,7 @@ func testLabelLater(t *testing.T, w *world) {
 // What a worker says of its Pods is cleaned.
 func testHostile(t *testing.T, w *world) {
 	w.Submit("job", rigtest.RunForever(), ferrytest.OnWorker("w2"))
-	pod := w.anyPodUntil(w.Cluster("w2"), "job", running)
+	pod := w.PodUntil(w.Cluster("w2"), "job", running)
 	w.Kubectl(w.Cluster("w2"), "", "patch", "pod", pod.Name, "-n", w.NS, "--subresource=status", "--type=strategic", "-p",
 		`{"status":{"message":"a\u001b[31mb\nc","reason":"No Reason!","podIP":"10.1.2.3","podIPs":[{"ip":"10.1.2.3"}],"hostIP":"10.9.9.9",`+
 			`"conditions":[{"type":"example.com/own","status":"False","reason":"x y","message":"`+strings.Repeat("long ", 2000)+`"},{"type":"Ready","status":"False","reason":"Bad"}]}}`)

@@ -68,15 +68,6 @@ func (w *world) podGone(in *rig.Cluster, name string) {
 	w.Until(rig.Object(in.Client().CoreV1().RESTClient(), "pods", w.NS, name), rig.Gone)
 }
 
-// anyPodUntil waits for a Pod of a Job.
-func (w *world) anyPodUntil(in *rig.Cluster, job string, condition func(*corev1.Pod) bool) *corev1.Pod {
-	w.t.Helper()
-	return w.Until(rig.Objects(in.Client().CoreV1().RESTClient(), "pods", w.NS), func(o runtime.Object) bool {
-		pod, is := o.(*corev1.Pod)
-		return is && pod.Labels[batchv1.JobNameLabel] == job && condition(pod)
-	}).(*corev1.Pod)
-}
-
 // pods are those of a Job in a cluster, by name.
 func (w *world) pods(in *rig.Cluster, job string) map[string]*corev1.Pod {
 	w.t.Helper()

@@ -32,32 +32,41 @@ spec:
         command: [sh, -c, 'mkdir /www; httpd -p 8080 -h /www; while read line; do echo "heard $line"; done']
 `
 
-// sessions copies a file into a container, gets it by a port that is forwarded, copies it back, and
-// talks to the container's process, all from the hub.
+// sessions uses a Job from the hub by the plugin.
 func (s *Story) sessions(ctx context.Context) error {
 	return s.inBoth(ctx, "kubectl jobferry cp, port-forward and attach", func(ctx context.Context, worker string) error {
-		job, page := "served-"+worker, filepath.Join(s.materials.Dir, "page-"+worker+".html")
-		if err := errors.Join(s.start(ctx, served, worker, job), os.WriteFile(page, []byte("a page for "+worker), 0o600)); err != nil {
+		job := "served-" + worker
+		if err := s.start(ctx, served, worker, job); err != nil {
 			return err
 		}
-		copied := filepath.Join(s.materials.Dir, "copied-"+worker+".html")
-		if err := s.all("kubectl jobferry cp "+page+" "+job+":/www", "kubectl jobferry exec "+job+" -- chmod 644 /www/"+filepath.Base(page),
-			"kubectl jobferry cp "+job+":/www/"+filepath.Base(page)+" "+copied)(ctx); err != nil {
-			return err
-		}
-		back, err := os.ReadFile(copied)
-		if err == nil && string(back) != "a page for "+worker {
-			err = fmt.Errorf("cp brings back %q", back)
-		}
-		if err := errors.Join(err, s.forwarded(ctx, "kubectl jobferry port-forward "+job, filepath.Base(page), "a page for "+worker)); err != nil {
-			return err
-		}
-		out, err := s.run(ctx, "hello\n", "kubectl", "jobferry", "attach", job, "-i", "-q")
-		if err == nil && !strings.Contains(out, "heard hello") {
-			err = fmt.Errorf("attach: %q", out)
-		}
-		return errors.Join(err, s.all("kubectl wait --timeout=2m --for=condition=complete job/"+job)(ctx))
+		return errors.Join(s.use(ctx, "kubectl jobferry", job), s.all("kubectl wait --timeout=2m --for=condition=complete job/"+job)(ctx))
 	})
+}
+
+// use copies a file into the container of a Job or a Pod, gets it by a port that is forwarded,
+// copies it back, and talks to the container's process.
+func (s *Story) use(ctx context.Context, kubectl, target string) error {
+	page, copied := filepath.Join(s.materials.Dir, target+".html"), filepath.Join(s.materials.Dir, target+"-copied.html")
+	content := "a page for " + target
+	if err := os.WriteFile(page, []byte(content), 0o600); err != nil {
+		return err
+	}
+	if err := s.all(kubectl+" cp "+page+" "+target+":/www/", kubectl+" exec "+target+" -- chmod 644 /www/"+filepath.Base(page),
+		kubectl+" cp "+target+":/www/"+filepath.Base(page)+" "+copied)(ctx); err != nil {
+		return err
+	}
+	back, err := os.ReadFile(copied)
+	if err == nil && string(back) != content {
+		err = fmt.Errorf("cp brings back %q", back)
+	}
+	if err := errors.Join(err, s.forwarded(ctx, kubectl+" port-forward "+target, filepath.Base(page), content)); err != nil {
+		return err
+	}
+	out, err := s.run(ctx, "hello\n", strings.Fields(kubectl+" attach "+target+" -i -q")...)
+	if err == nil && !strings.Contains(out, "heard hello") {
+		err = fmt.Errorf("attach: %q", out)
+	}
+	return err
 }
 
 // forwarded gets a page of the server in a Job's Pod by a port of this machine, which a command

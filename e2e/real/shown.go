@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 )
 
@@ -36,7 +34,13 @@ func (s *Story) shown(ctx context.Context) error {
 		if err == nil && pod == former {
 			err = fmt.Errorf("%s is there again", former)
 		}
-		return errors.Join(err, s.use(ctx, worker, job, pod))
+		if err != nil {
+			return err
+		}
+		said := make(chan error, 1)
+		go func() { said <- s.shows(ctx, "heard hello", "kubectl logs -f job/"+job) }()
+		return errors.Join(s.use(ctx, "kubectl", strings.TrimPrefix(pod, "pod/")), <-said,
+			s.all("kubectl wait --timeout=2m --for=condition=complete job/"+job, "kubectl wait --timeout=1m --for=jsonpath={.status.phase}=Succeeded "+pod)(ctx))
 	})
 }
 
@@ -48,33 +52,4 @@ func (s *Story) podOnHub(ctx context.Context, job string) (string, error) {
 	}
 	out, err := s.run(ctx, "", strings.Fields("kubectl get pods -o name --field-selector status.phase=Running "+selector)...)
 	return strings.TrimSpace(out), err
-}
-
-// use copies a file into a Pod's container, gets it by a port that is forwarded, copies it back,
-// talks to the process, and reads what that has said.
-func (s *Story) use(ctx context.Context, worker, job, pod string) error {
-	name := strings.TrimPrefix(pod, "pod/")
-	page, copied := filepath.Join(s.materials.Dir, "shown-"+worker+".html"), filepath.Join(s.materials.Dir, "shown-back-"+worker+".html")
-	if err := os.WriteFile(page, []byte("a page for "+worker), 0o600); err != nil {
-		return err
-	}
-	if err := s.all("kubectl cp "+page+" "+name+":/www/", "kubectl exec "+name+" -- chmod 644 /www/"+filepath.Base(page),
-		"kubectl cp "+name+":/www/"+filepath.Base(page)+" "+copied)(ctx); err != nil {
-		return err
-	}
-	back, err := os.ReadFile(copied)
-	if err == nil && string(back) != "a page for "+worker {
-		err = fmt.Errorf("cp brings back %q", back)
-	}
-	if err := errors.Join(err, s.forwarded(ctx, "kubectl port-forward "+name, filepath.Base(page), "a page for "+worker)); err != nil {
-		return err
-	}
-	said := make(chan error, 1)
-	go func() { said <- s.shows(ctx, "heard hello", "kubectl logs -f job/"+job) }()
-	out, err := s.run(ctx, "hello\n", "kubectl", "attach", name, "-i", "-q")
-	if err == nil && !strings.Contains(out, "heard hello") {
-		err = fmt.Errorf("attach: %q", out)
-	}
-	return errors.Join(err, <-said, s.all("kubectl wait --timeout=2m --for=condition=complete job/"+job,
-		"kubectl wait --timeout=1m --for=jsonpath={.status.phase}=Succeeded "+pod)(ctx))
 }

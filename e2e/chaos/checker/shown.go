@@ -13,7 +13,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// correction is for how long what the hub shows of a Pod may be wrong, when no fault is felt.
+// correction is for how long what the hub shows of a Pod may be wrong, when no fault lasts.
 const correction = 30 * time.Second
 
 // shown is what the hub shows of a Job's Pods.
@@ -107,7 +107,7 @@ func (r *record) isToBeShown(p *pod) bool {
 	return home && !p.gone && !p.stopping && (p.phase == corev1.PodPending || p.phase == corev1.PodRunning)
 }
 
-// isTroubled reports whether a fault is felt anywhere.
+// isTroubled reports whether a fault lasts anywhere.
 func (c *Checker) isTroubled(at time.Duration) bool {
 	return slices.ContainsFunc(c.trouble, func(t Trouble) bool { return t.From <= at && t.To >= at })
 }

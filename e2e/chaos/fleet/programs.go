@@ -3,9 +3,9 @@ package fleet
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -96,11 +96,7 @@ func (f *Fleet) newManager(hub *rig.Cluster, name string) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	kubelet, err := rig.FreeAddress()
-	if err != nil {
-		return nil, err
-	}
-	host, port, err := net.SplitHostPort(kubelet)
+	pods, err := product.PodsFlags()
 	if err != nil {
 		return nil, err
 	}
@@ -109,8 +105,7 @@ func (f *Fleet) newManager(hub *rig.Cluster, name string) (*Manager, error) {
 		"--kubeconfig=" + kubeconfig, "--metrics-bind-address=" + metrics,
 		"--leader-elect-lease-duration=5s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=1s",
 		"--worker-probe-interval=1s", "--worker-probe-timeout=2s",
-		"--pods", "--pods-address=" + host, "--pods-port=" + port,
-	}, append(f.managerFlags(), common...)...)...)
+	}, slices.Concat(pods, f.managerFlags(), common)...)...)
 	return m, nil
 }
 

@@ -171,6 +171,15 @@ func (f *Ferry) Pods(c *rig.Cluster) []corev1.Pod {
 	return pods.Items
 }
 
+// PodUntil waits until a condition holds for a Pod of a Job in a cluster.
+func (f *Ferry) PodUntil(in *rig.Cluster, job string, condition func(*corev1.Pod) bool) *corev1.Pod {
+	f.t.Helper()
+	return f.Until(rig.Objects(in.Client().CoreV1().RESTClient(), "pods", f.NS), func(o runtime.Object) bool {
+		pod, is := o.(*corev1.Pod)
+		return is && pod.Labels[batchv1.JobNameLabel] == job && condition(pod)
+	}).(*corev1.Pod)
+}
+
 // PatchPod patches a Pod in a worker, as somebody there would.
 func (f *Ferry) PatchPod(worker, name, patch string) {
 	f.t.Helper()
