@@ -41,10 +41,6 @@ func (r *reconciler) Start(ctx context.Context) error {
 	if err := r.client.List(ctx, &clusters); err != nil {
 		return fmt.Errorf("worker clusters: %w", err)
 	}
-	var secrets corev1.SecretList
-	if err := r.client.List(ctx, &secrets, client.InNamespace(r.registry.options.Namespace)); err != nil {
-		return fmt.Errorf("registrations: %w", err)
-	}
 	for i := range clusters.Items {
 		r.registry.options.Placements.RestoreStockouts(clusters.Items[i].Name, clusters.Items[i].Status.Stockouts)
 	}
@@ -52,6 +48,23 @@ func (r *reconciler) Start(ctx context.Context) error {
 		return fmt.Errorf("begin to lead: %w", err)
 	}
 	r.registry.lead(clusters.Items)
+	return r.reconcileAll(ctx)
+}
+
+// reconcileAll has all workers reconciled that there are now: what came before this replica led was
+// left for later.
+func (r *reconciler) reconcileAll(ctx context.Context) error {
+	var clusters v1alpha1.WorkerClusterList
+	if err := r.client.List(ctx, &clusters); err != nil {
+		return fmt.Errorf("worker clusters: %w", err)
+	}
+	var secrets corev1.SecretList
+	if err := r.client.List(ctx, &secrets, client.InNamespace(r.registry.options.Namespace)); err != nil {
+		return fmt.Errorf("registrations: %w", err)
+	}
+	for i := range clusters.Items {
+		r.registry.queue.Add(request(clusters.Items[i].Name))
+	}
 	for i := range secrets.Items {
 		for _, due := range r.workersOf(ctx, &secrets.Items[i]) {
 			r.registry.queue.Add(due)
@@ -76,9 +89,6 @@ func (r *Registry) lead(all []v1alpha1.WorkerCluster) {
 	close(r.leadership.begun)
 	for _, w := range r.List() {
 		w.changed()
-	}
-	for i := range all {
-		r.queue.Add(request(all[i].Name))
 	}
 }
 

@@ -4,7 +4,12 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
@@ -69,6 +74,59 @@ func TestAStandbysFindingsProveNothing(t *testing.T) {
 				t.Error("the worker isn't connected anew")
 			}
 		})
+	}
+}
+
+// busy has something happen between the moment when a replica begins to lead and the moment when it
+// leads.
+type busy struct {
+	placements
+	meanwhile func()
+}
+
+func (b busy) Counted() <-chan struct{} {
+	counted := make(chan struct{})
+	close(counted)
+	return counted
+}
+
+func (b busy) RestoreStockouts(string, []v1alpha1.Stockout) { b.meanwhile() }
+
+// A registration, or a WorkerCluster, that comes while a replica begins to lead is reconciled once it
+// leads: the reconcile before that wrote nothing.
+func TestWhatComesAsAReplicaBeginsToLead(t *testing.T) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := leftBy("first", "uid-first")
+	hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(&first).Build()
+	w := newStandby(t, func(o *Options) {
+		o.Placements = busy{meanwhile: func() {
+			secret := corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+				Namespace: o.Namespace, Name: "secret", Labels: map[string]string{v1alpha1.LabelWorkerCluster: "true"},
+			}}
+			cluster := leftBy("cluster", "")
+			for _, late := range []client.Object{&secret, &cluster} {
+				if err := hub.Create(t.Context(), late); err != nil {
+					t.Error(err)
+				}
+			}
+		}}
+	})
+	rec := &reconciler{registry: w.registry, client: hub, live: hub}
+	if err := rec.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	due := map[string]bool{}
+	for range 3 {
+		next, _ := w.registry.queue.Get()
+		due[next.Name] = true
+	}
+	if !due["first"] || !due["secret"] || !due["cluster"] {
+		t.Errorf("due: %v", due)
 	}
 }
 
