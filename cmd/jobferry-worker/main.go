@@ -13,9 +13,11 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/jobferry/jobferry/pkg/util/process"
+	"github.com/jobferry/jobferry/pkg/util/revision"
 	"github.com/jobferry/jobferry/pkg/worker"
 )
 
@@ -35,6 +37,9 @@ func run(ctx context.Context, args []string) error {
 	flags.Impersonate = jobs.as
 	mgr, err := flags.Manager(newScheme(), cache.New, worker.CacheOptions(options))
 	if err != nil {
+		return err
+	}
+	if err := mgr.Add(revision.NewGuard(mgr.GetAPIReader(), clock.RealClock{})); err != nil {
 		return err
 	}
 	if err := worker.Setup(mgr, options...); err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/events"
 	"github.com/jobferry/jobferry/pkg/manager/tokens"
+	"github.com/jobferry/jobferry/pkg/util/revision"
 
 	"github.com/jobferry/jobferry/pkg/api/namespaces"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -99,7 +100,11 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) (*job.Reconci
 		return nil, err
 	}
 	options.WeightOfJob = options.HubJobs.Weight
-	jobs := job.New(mgr, recorder, options.Options)
+	guard := revision.NewGuard(mgr.GetAPIReader(), clock.RealClock{})
+	if err := mgr.Add(guard); err != nil {
+		return nil, fmt.Errorf("guard of the hub: %w", err)
+	}
+	jobs := job.New(mgr, guard, recorder, options.Options)
 	connection := options.Connection
 	connection.Namespace, connection.Origin = options.Namespace, options.Origin
 	connection.HubUID, connection.Placements, connection.Recorder = hubUID, jobs, recorder

@@ -28,7 +28,11 @@ func (r *Reconciler) patchPlacement(ctx context.Context, t *turn, changes hubsta
 	next := t.Job.Status
 	next.Conditions = changes.Conditions(t.Job, next.Conditions, r.clock.Now())
 	patch := mirror.StatusPatch(t.Job, &next, mirror.Finalizers(t.Job, true))
+	since := r.guard.Latest()
 	whole, err := t.whole.patchWhole(ctx, t.Job.UID, client.RawPatch(types.MergePatchType, patch))
+	if err == nil {
+		err = r.wentOn(t, since, whole.Job)
+	}
 	if err == nil {
 		err = tookBack(whole.Job, changes)
 	}
@@ -45,7 +49,11 @@ func (r *Reconciler) patchPlacement(ctx context.Context, t *turn, changes hubsta
 func (r *Reconciler) patchStatus(ctx context.Context, t *turn, patch []byte) error {
 	r.inFlight.Add(1)
 	defer r.inFlight.Add(-1)
+	since := r.guard.Latest()
 	answer, err := t.whole.patchStatus(ctx, t.Job.UID, client.RawPatch(types.MergePatchType, patch))
+	if err == nil {
+		err = r.wentOn(t, since, answer)
+	}
 	if err == nil {
 		err = tookBack(answer, nil)
 	}
@@ -54,6 +62,15 @@ func (r *Reconciler) patchStatus(ctx context.Context, t *turn, patch []byte) err
 	}
 	r.wroteHub(t, answer)
 	return nil
+}
+
+// wentOn returns an error if the hub's answer to a write shows that its etcd was put back: the write
+// rests on a state that isn't the last one. since is the latest before the write.
+func (r *Reconciler) wentOn(t *turn, since string, answer *batchv1.Job) error {
+	if answer.ResourceVersion == t.Job.ResourceVersion {
+		return nil // nothing has changed by it
+	}
+	return r.guard.Compare(since, answer.ResourceVersion)
 }
 
 // tookBack returns an error if the hub's admission has left out what was just written, or what

@@ -95,7 +95,7 @@ func (r *record) wrote(job *batchv1.Job, now time.Time) (changed []string) {
 		changed = r.store.indexLocked(r, job)
 	}
 	r.updateLocked(func(m *memory) {
-		m.answered, m.hubRefusals = now, 0
+		m.answered, m.answer, m.hubRefusals = now, job.ResourceVersion, 0
 		if !isLast {
 			m.hub, m.run = ownWrite{job: held, at: now}, runOf(job)
 		}

@@ -2,6 +2,7 @@ package job
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -12,10 +13,16 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
 
-// isPutBack has the hub's Job be as it was in a backup, and a new manager take over in the workers.
-func (w *world) isPutBack(backup *batchv1.Job) {
+// putsBack has the hub's etcd be as it was in a backup.
+func (w *world) putsBack(backup *batchv1.Job) {
 	w.logf("admin", "puts the hub's etcd back")
 	w.hub.jobs[jobKey] = backup.DeepCopy()
+	w.hub.version, _ = strconv.Atoi(backup.ResourceVersion)
+}
+
+// isPutBack does so, and a new manager takes over in the workers.
+func (w *world) isPutBack(backup *batchv1.Job) {
+	w.putsBack(backup)
 	for _, v := range w.workers {
 		v.view.Writer.TookOver = true
 	}
@@ -72,6 +79,45 @@ func TestTheHubForgetsAPlacement(t *testing.T) {
 			}
 			if job := w.hub.jobs[jobKey]; !mirror.Finished(job) || job.Status.Succeeded != *row.job.Spec.Completions {
 				w.fail("it doesn't end as it should: %s", w.state())
+			}
+		})
+	}
+}
+
+// The hub's etcd is put back while its manager stands still. It goes on before anything has told it
+// of that, and its watch shows the earlier state: it deletes no mirror and makes none, and ends.
+func TestAManagerGoesOnAsTheHubWasPutBack(t *testing.T) {
+	finish := func(w *world) { w.worker("a").completes(4) }
+	for name, row := range map[string]struct {
+		job    *batchv1.Job
+		placed bool
+		since  func(*world)
+	}{
+		"placed since":              {job: aJob("train"), since: func(w *world) { w.worker("a").completes(1) }},
+		"placed and finished since": {job: aJob("train"), since: finish},
+		"moved since":               {job: aJob("train"), placed: true, since: goesToB},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.worker("b").drains(row.placed)
+			w.submits(row.job)
+			backup := w.hub.jobs[jobKey]
+			w.step(time.Second)
+			if row.placed {
+				backup = w.hub.jobs[jobKey]
+				w.worker("b").drains(false)
+				w.step(time.Minute)
+			}
+			row.since(w)
+			w.step(time.Second)
+			before := w.uids()
+			w.putsBack(backup)
+			w.step(time.Minute)
+			if after := w.uids(); !slices.Equal(before, after) {
+				w.fail("the mirrors were %v, and are %v", before, after)
+			}
+			if err := w.guard.Start(t.Context()); err == nil {
+				w.fail("the process doesn't end")
 			}
 		})
 	}

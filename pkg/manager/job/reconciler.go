@@ -19,6 +19,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/line"
 	"github.com/jobferry/jobferry/pkg/manager/tracing"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/util/revision"
 	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
@@ -35,6 +36,7 @@ type Reconciler struct {
 	clock         clock.WithDelayedExecution
 	client        client.Client // of the hub; for writes
 	live          client.Reader // of the hub; past the cache
+	guard         *revision.Guard
 	cache         client.Reader // of the hub
 	workers       workers
 	store         *store

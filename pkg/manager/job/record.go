@@ -45,9 +45,11 @@ type memory struct {
 	run run
 	// firstSeen is when this process first saw the hub Job unfinished.
 	firstSeen time.Time
-	// hub is the last write to the hub Job, and answered when the hub last answered one.
+	// hub is the last write to the hub Job, answered when the hub last answered one, and answer the
+	// resourceVersion of that.
 	hub      ownWrite
 	answered time.Time
+	answer   string
 	// spec is what was last read of the hub Job's spec as its API server sent it.
 	spec seenSpec
 	// statusWritten is when the hub Job's status was last written.
@@ -205,7 +207,7 @@ func (k *known) awaitsMirror(now time.Time) bool {
 // awaited of them. What the hub shows later is compared with its account anew, as after a restart.
 func (m *memory) forgetLife() {
 	m.firstSeen, m.answered, m.statusWritten, m.mirrorChanged = time.Time{}, time.Time{}, time.Time{}, time.Time{}
-	m.spec, m.returning = seenSpec{}, returning{}
+	m.answer, m.spec, m.returning = "", seenSpec{}, returning{}
 	m.passedOver, m.obstacles, m.usedBefore, m.rejected = nil, nil, nil, ""
 }
 

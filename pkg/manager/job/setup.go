@@ -31,6 +31,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/line"
 	"github.com/jobferry/jobferry/pkg/util/pages"
 	"github.com/jobferry/jobferry/pkg/util/queue"
+	"github.com/jobferry/jobferry/pkg/util/revision"
 )
 
 // requests is the work queue that controller-runtime hands to event handlers.
@@ -44,13 +45,15 @@ const (
 
 // New returns the controller of hub Jobs. Before SetupWithManager it serves only as
 // clusters.Placements.
-func New(mgr ctrl.Manager, recorder events.EventRecorder, options Options) *Reconciler {
-	return newReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetCache(), recorder, clock.RealClock{}, options)
+func New(mgr ctrl.Manager, guard *revision.Guard, recorder events.EventRecorder, options Options) *Reconciler {
+	return newReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetCache(), guard, recorder, clock.RealClock{}, options)
 }
 
-func newReconciler(hub client.Client, live, cache client.Reader, recorder events.EventRecorder, clock clock.WithDelayedExecution, options Options) *Reconciler {
+func newReconciler(
+	hub client.Client, live, cache client.Reader, guard *revision.Guard, recorder events.EventRecorder, clock clock.WithDelayedExecution, options Options,
+) *Reconciler {
 	return &Reconciler{
-		options: options, clock: clock, client: hub, live: live, cache: cache,
+		options: options, clock: clock, client: hub, live: live, cache: cache, guard: guard,
 		store:         newStore(line.NewRuntimes()),
 		whole:         newWholeJobs(hub, live, clock, options.WeightOfJob),
 		tracer:        options.Tracer,

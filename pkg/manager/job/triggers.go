@@ -156,12 +156,14 @@ func (t *triggers) jobEvents() handler.TypedEventHandler[*batchv1.Job, ctrl.Requ
 			t.jobSeen(e.ObjectNew)
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*batchv1.Job], _ requests) {
+			t.guard.Saw(e.Object.ResourceVersion)
 			t.jobGone(e.Object, !e.DeleteStateUnknown)
 		},
 	}
 }
 
 func (t *triggers) jobSeen(job *batchv1.Job) {
+	t.guard.Saw(job.ResourceVersion)
 	if !mirror.Managed(job) {
 		if dispatch.IsForsaken(job) {
 			t.enqueueSeen(keyOf(job))

@@ -19,6 +19,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
+	"github.com/jobferry/jobferry/pkg/util/ownwrite"
 	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
@@ -28,15 +29,19 @@ import (
 const answerExpires = 5 * time.Second
 
 // verifyWanted makes sure that the hub wants the Job to run on this worker. The answer to the write
-// that placed the Job a moment ago says so; any other create takes a live read of the hub. So the
-// plain way of a Job costs no extra request.
+// that placed the Job a moment ago says so, unless the cache shows an earlier state since; any other
+// create takes a live read of the hub. So the plain way of a Job costs no extra request.
 func (r *Reconciler) verifyWanted(ctx context.Context, t *turn, worker string) error {
 	// The wall clock is compared: the monotonic clock stands still with the machine.
-	age := r.clock.Now().Round(0).Sub(t.record.read(t.Now).answered.Round(0))
-	if age >= 0 && age < answerExpires {
+	k := t.record.read(t.Now)
+	age := r.clock.Now().Round(0).Sub(k.answered.Round(0))
+	if age >= 0 && age < answerExpires && !ownwrite.NewerVersion(k.answer, t.hubJob().ResourceVersion) {
 		return t.checkWanted(t.hubJob(), worker)
 	}
 	job, err := r.liveJob(ctx, t)
+	if err == nil {
+		err = r.guard.Check(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -50,6 +55,9 @@ func (r *Reconciler) wholeWanted(ctx context.Context, t *turn, worker string) (*
 		return nil, r.verifyWanted(ctx, t, worker)
 	}
 	whole, err := r.liveWhole(ctx, t)
+	if err == nil {
+		err = r.guard.Check(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +163,8 @@ func (r *Reconciler) deleteMirror(ctx context.Context, t *turn, w worker, a disp
 	return done, nil
 }
 
-// mayDelete makes the live reads of the hub that a deletion asks for.
+// mayDelete makes the live reads of the hub that a deletion asks for. They count for nothing if the
+// hub's etcd was put back: the next process finds out what it has forgotten.
 func (r *Reconciler) mayDelete(ctx context.Context, t *turn, w worker, a dispatch.DeleteMirror) (may bool, err error) {
 	if may = true; a.VerifyGone != "" {
 		may, err = r.isGone(ctx, t.Key, a.VerifyGone)
@@ -167,6 +176,9 @@ func (r *Reconciler) mayDelete(ctx context.Context, t *turn, w worker, a dispatc
 		var job *batchv1.Job
 		job, err = r.liveJob(ctx, t)
 		may = job != nil && t.isPlacedAlike(job, w.Name())
+	}
+	if may && err == nil && (a.VerifyGone != "" || a.VerifyStale || a.VerifyPart) {
+		err = r.guard.Check(ctx)
 	}
 	return may, err
 }

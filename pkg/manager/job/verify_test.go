@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/utils/clock"
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/line"
+	"github.com/jobferry/jobferry/pkg/util/revision"
 )
 
 // What the cache says of a Job may be old: before a mirror is created, the hub itself is read.
@@ -43,7 +45,7 @@ func TestVerifyWantedReadsTheHub(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			hub := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme)
+			hub := fakeHub()
 			if row.now != nil {
 				job := cached.DeepCopy()
 				row.now(job)
@@ -59,7 +61,7 @@ func TestVerifyWantedReadsTheHub(t *testing.T) {
 // The answer to a write that is a moment old needs no second one. When the process stood still, or
 // the clock was set back, the hub is read.
 func TestVerifyWantedTrustsAFreshAnswer(t *testing.T) {
-	hub := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build() // the Job is gone
+	hub := fakeHub().Build() // the Job is gone
 	cached := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "team", Name: "train", UID: "first",
 	}}
@@ -73,10 +75,16 @@ func TestVerifyWantedTrustsAFreshAnswer(t *testing.T) {
 	}
 }
 
+// fakeHub finds Jobs by name, as an API server does.
+func fakeHub() *fake.ClientBuilder {
+	return fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).
+		WithIndex(&batchv1.Job{}, metav1.ObjectNameField, func(o client.Object) []string { return []string{o.GetName()} })
+}
+
 // verify reports whether a mirror in worker a is wanted, if the hub answered a write some time ago.
 func verify(t *testing.T, hub client.Reader, cached *batchv1.Job, age time.Duration) bool {
 	t.Helper()
-	r := &Reconciler{clock: testingclock.NewFakeClock(noon)}
+	r := &Reconciler{clock: testingclock.NewFakeClock(noon), guard: revision.NewGuard(hub, clock.RealClock{})}
 	rec := newStore(line.NewRuntimes()).open(keyOf(cached))
 	rec.update(func(m *memory) { m.answered = noon.Add(-age) })
 	err := r.verifyWanted(t.Context(), &turn{

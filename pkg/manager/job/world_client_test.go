@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -115,6 +116,7 @@ func (w *world) list(s *apiServer) listFunc {
 			for _, key := range s.jobs.keys() {
 				names.Items = append(names.Items, metav1.PartialObjectMetadata{ObjectMeta: *s.jobs[key].ObjectMeta.DeepCopy()})
 			}
+			names.ResourceVersion = fmt.Sprint(s.version)
 			return nil
 		}
 		return c.List(ctx, list, withoutFields(o)...)

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -24,6 +25,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/intervals"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
+	"github.com/jobferry/jobferry/pkg/util/revision"
 )
 
 // jobKey is the name of the Job that most stories are about.
@@ -99,7 +101,7 @@ func (w *world) start() {
 	}
 	hub, registry := w.client(w.hub), &fakeRegistry{world: w, loaded: make(chan struct{})}
 	close(registry.loaded)
-	w.Reconciler = newReconciler(hub, hub, hubCache{w}, w, w.clock, options)
+	w.Reconciler = newReconciler(hub, hub, hubCache{w}, revision.NewGuard(hub, clock.RealClock{}), w, w.clock, options)
 	w.triggers = w.connect(registry, &w.kueue, &w.queue)
 	w.background = func(f func()) { f() }
 	w.sideBySide = func(n int, call func(int)) {

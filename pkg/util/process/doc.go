@@ -5,7 +5,6 @@
 //
 // A standby acquires the Lease as soon as the leader has released it: see lock. A leader whose
 // Lease has expired by its own clock, as it was stopped for a while, writes nothing more: see term.
-// One whose cluster was put back to an earlier state ends: see restored.
 //
 // An error in the arguments is one line. A process has no other configuration.
 package process

@@ -19,7 +19,6 @@ import (
 	"go.uber.org/zap/zapcore"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
@@ -59,9 +58,6 @@ func (f *Flags) Manager(scheme *runtime.Scheme, newCache cache.NewCacheFunc, cac
 	mgr, err := ctrl.NewManager(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", f.Cluster, config.Host, err)
-	}
-	if err := mgr.Add(&restored{live: mgr.GetAPIReader(), clock: clock.RealClock{}}); err != nil {
-		return nil, err
 	}
 	lock.LockConfig.EventRecorder = mgr.GetEventRecorderFor(lock.Identity()) //nolint:staticcheck // leader election knows no other
 	return f.serve(mgr)

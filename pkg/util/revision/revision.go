@@ -1,5 +1,5 @@
 // Package revision reads the newest resourceVersion that a cluster has of a kind, by a list that
-// costs it next to nothing.
+// costs it next to nothing. A Guard ends a process whose cluster goes back to an earlier one.
 //
 // A list without a resourceVersion is a consistent read: none shows an earlier state than the one
 // before. One that names an object that there is not costs a lookup of one key. A limit would do

@@ -1,4 +1,4 @@
-package process
+package revision
 
 import (
 	"context"
@@ -47,7 +47,7 @@ func TestARestoredClusterEndsTheProcess(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, end := context.WithCancel(t.Context())
 				defer end()
-				err := (&restored{live: &revisions{left: row.said, end: end}, clock: clock.RealClock{}}).Start(ctx)
+				err := NewGuard(&revisions{left: row.said, end: end}, clock.RealClock{}).Start(ctx)
 				if row.ends == "" && err != nil || row.ends != "" && (err == nil || !strings.Contains(err.Error(), row.ends)) {
 					t.Errorf("ended with %v", err)
 				}
