@@ -51,7 +51,7 @@ func (s *Snapshot) askWhy(w *Worker) *Plan {
 	case w.startedWithoutPods() && !w.Pods.Asked:
 		return &Plan{Actions: []Action{ReadErrors{At: At{w.Name, w.Mirror}}}}
 	case w.isBarren() && w.Pods.Answer == "":
-		return &Plan{After: s.Timing.StuckTimeout} // it waits between two Pods, after a failure
+		return &Plan{After: s.Timing.StuckTimeout, Reports: []Report{w.backsOff()}}
 	case w.isPreparing() && !w.Pods.Asked:
 		return &Plan{Actions: []Action{ReadErrors{At{w.Name, w.Mirror}, w.Pods.Preparing}}}
 	case w.isPreparing() && w.Pods.Answer == "":
@@ -59,6 +59,15 @@ func (s *Snapshot) askWhy(w *Worker) *Plan {
 	default:
 		return nil
 	}
+}
+
+// backsOff reports a mirror that waits between two Pods.
+func (w *Worker) backsOff() Report {
+	why := ""
+	if failed := w.Mirror.Status.Failed; failed > w.Elsewhere.Failed {
+		why = fmt.Sprintf(" after %d have failed: Kubernetes waits 10 s before the next, and twice as long after each further failure, up to 10 minutes", failed)
+	}
+	return note(v1alpha1.EventPodsWaiting, "Worker "+w.Name+": no Pod is there now, and the Job controller hasn't made the next one"+why)
 }
 
 // startTimeout is how long a Pod of the Job may take to run in a worker where none does: what the

@@ -100,7 +100,8 @@ func TestPodsThatWaitAfterOthersRan(t *testing.T) {
 		"one ran, and the rest waits beside one that ends": {hub: hubJob(placedOn("a"), ending), mirror: mirrorOf(hubJob(), ending), given: ran(6*time.Minute, 0), after: time.Minute},
 		"one ran, the next can't be made, not yet news":    {hub: hubJob(placedOn("a"), barren), mirror: mirrorOf(hubJob(), barren), given: waitingFor(10 * time.Second), after: 20 * time.Second},
 		"one ran, there is no next: why?":                  {hub: hubJob(placedOn("a"), barren), mirror: mirrorOf(hubJob(), barren), given: waitingFor(30 * time.Second), then: []string{"read create errors in a"}},
-		"one ran, the next waits for its back-off":         {hub: hubJob(placedOn("a"), barren), mirror: mirrorOf(hubJob(), barren), given: waitingFor(time.Hour, ""), after: 5 * time.Minute},
+		"one ran, the next waits for its back-off":         {hub: hubJob(placedOn("a"), barren), mirror: mirrorOf(hubJob(), barren), given: waitingFor(time.Hour, ""), after: 5 * time.Minute, reports: "hasn't made the next one"},
+		"one failed, the next waits for its back-off":      {hub: hubJob(placedOn("a"), barren, oneFailed), mirror: mirrorOf(hubJob(), barren, oneFailed), given: waitingFor(time.Hour, ""), after: 5 * time.Minute, reports: "after 1 have failed: Kubernetes waits"},
 		"one ran, the next can't be made: told":            {hub: hubJob(placedOn("a"), barren), mirror: mirrorOf(hubJob(), barren), given: waitingFor(time.Minute, "exceeded quota"), after: 4 * time.Minute, reports: "can't be created: exceeded quota"},
 		"one ran, the next can't be made for too long":     {hub: hubJob(placedOn("a"), barren), mirror: mirrorOf(hubJob(), barren), given: waitingFor(time.Hour, "exceeded quota"), then: []string{"move from a"}, reports: "can't be created: exceeded quota"},
 		"one ran, and the others' image is gone: told": {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: func(s *Snapshot) {
@@ -163,6 +164,8 @@ func barren(j *batchv1.Job) {
 	noPods(j)
 	j.Status.Succeeded = 1
 }
+
+func oneFailed(j *batchv1.Job) { j.Status.Failed = 1 }
 
 func waitingFor(since time.Duration, answer ...string) func(*Snapshot) {
 	return func(s *Snapshot) {
