@@ -7,7 +7,6 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
-	"github.com/jobferry/jobferry/pkg/mirror/intervals"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
 
@@ -94,8 +93,10 @@ type restart struct{ At }
 // whose end the hub has forgotten: the next one continues with what is left.
 func reopenPart(s *Snapshot, w *Worker) Plan {
 	left := shards.Remaining(s.Part.Whole, s.Part.Shard).Indexes
-	if shards.Ending(s.Part.Whole) != nil || len(left) == 0 || !mirror.Finished(w.Mirror) || mirror.OutcomeOf(w.Mirror) != mirror.Succeeds ||
-		len(left.Intersect(intervals.ParseLenient(w.Mirror.Status.CompletedIndexes, intervals.NoLimit))) > 0 {
+	if failed := mirror.TrueCondition(&w.Mirror.Status, batchv1.JobFailed); failed != nil && failed.Reason != batchv1.JobReasonFailedIndexes {
+		return Plan{} // the whole Job ends by that
+	}
+	if shards.Ending(s.Part.Whole) != nil || len(left) == 0 || !mirror.Finished(w.Mirror) || len(left.Intersect(shards.SettledIn(w.Mirror))) > 0 {
 		return Plan{}
 	}
 	return Plan{Actions: []Action{s.part(w)}, Reports: []Report{note(v1alpha1.EventMirrorRecreated,

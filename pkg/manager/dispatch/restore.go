@@ -73,6 +73,9 @@ func (s *Snapshot) missingShards(others []*Worker) (restore Restore, found []*Wo
 			p, found = next, append(found, w)
 		}
 	}
+	for _, w := range found { // when each has what is its own
+		p = p.Credit(s.Job, w.Name, w.Mirror)
+	}
 	return Restore{Shards: &p}, found
 }
 

@@ -261,7 +261,7 @@ func (r *Reconciler) refused(ctx context.Context, t *turn, refusal *refusalError
 
 func (r *Reconciler) writeStatus(ctx context.Context, t *turn, a dispatch.WriteStatus) (result, error) {
 	if a.Ends { // after that, nobody looks for what no watch shows
-		if err := r.removeTaken(ctx, t); err != nil && !isRefusal(err) {
+		if err := r.removeUnseen(ctx, t); err != nil && !isRefusal(err) {
 			return result{}, err
 		}
 	}

@@ -165,18 +165,19 @@ func (r *Reconciler) leave(ctx context.Context, t *turn, w worker, taken types.U
 // Job controller has confirmed then that it makes no more Pods. What they did is remembered for the
 // hub, and of one that has stopped the hub knows it before the mirror goes: this process may end.
 // One that can't be suspended is deleted at once, and so is one that nobody has started whom the
-// hub knows: perhaps nobody ever confirms anything.
+// hub knows: perhaps nobody ever confirms anything. A shard's mirror is, too: its worker may not be
+// the Job's any more a moment later, and then nobody would look for it.
 func (r *Reconciler) stopTaken(ctx context.Context, t *turn, w worker, taken *batchv1.Job) error {
 	if !mirror.Finished(taken) && !mirror.Suspended(taken) {
-		if _, err := sendPatch(ctx, w, taken, mirror.SuspendPatch(taken)); !isRefusal(err) {
+		if _, err := sendPatch(ctx, w, taken, mirror.SuspendPatch(taken)); err == nil && t.Part == nil || err != nil && !isRefusal(err) {
 			return err
 		}
-	} else if !mirror.Finished(taken) && !mirror.Stopped(taken) && (taken.Status.StartTime != nil || mirror.IsFor(w.View().Spec.JobController, taken)) {
+	} else if t.Part == nil && !mirror.Finished(taken) && !mirror.Stopped(taken) && (taken.Status.StartTime != nil || mirror.IsFor(w.View().Spec.JobController, taken)) {
 		return nil
 	}
 	known := t.known.mirrors[w.Name()].last
 	isNew := known == nil || known.ResourceVersion != taken.ResourceVersion
-	if r.rememberTaken(t, w, taken) && isNew && mirror.Stopped(taken) && !mirror.Finished(taken) {
+	if r.rememberTaken(t, w, taken) && t.Part == nil && isNew && mirror.Stopped(taken) && !mirror.Finished(taken) {
 		return nil
 	}
 	return r.deleteUnseen(ctx, t, w, taken, metav1.DeletePropagationForeground)
@@ -223,16 +224,25 @@ func (r *Reconciler) deleteUnseen(ctx context.Context, t *turn, w worker, existi
 	return client.IgnoreNotFound(err)
 }
 
-// removeTaken deletes the mirrors that are being taken back, as their Job ends or is deleted: no
-// watch shows them.
-func (r *Reconciler) removeTaken(ctx context.Context, t *turn) error {
-	for _, name := range slices.Sorted(maps.Keys(t.known.mirrors)) {
-		m := t.known.mirrors[name]
+// removeUnseen deletes the mirrors that no watch shows, as their Job ends or is deleted: those that
+// are being taken back, and those that have lost their marks.
+func (r *Reconciler) removeUnseen(ctx context.Context, t *turn) error {
+	unseen := map[string]bool{}
+	for name := range t.known.mirrors {
+		unseen[name] = t.known.mirrors[name].takenBack != ""
+	}
+	for _, w := range t.AssignedWorkers() {
+		unseen[w.Name] = unseen[w.Name] || w.Synced && w.Mirror == nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(unseen)) {
 		w, registered := r.workers.get(name)
-		if m.takenBack == "" || !registered {
+		if !unseen[name] || !registered {
 			continue
 		}
-		err := r.deleteByUID(ctx, t, w, m.created, metav1.DeletePropagationForeground)
+		existing, err := existingIn(ctx, t, w)
+		if m := t.known.mirrors[name]; existing != nil && (m.takenBack != "" && existing.UID == m.created || r.isUnmarked(t, w, existing)) {
+			err = r.deleteUnseen(ctx, t, w, existing, metav1.DeletePropagationForeground)
+		}
 		if err != nil && !apierrors.IsConflict(err) && !errors.Is(err, clusters.ErrNotConnected) {
 			return &workerError{name, err}
 		}

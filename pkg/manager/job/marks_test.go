@@ -180,6 +180,54 @@ func TestProgressWithoutMarksAsAJobMoves(t *testing.T) {
 	}
 }
 
+// A shard's mirror can't have its marks, and the shard leaves: nothing of it stays, though its manager
+// ends.
+func TestAShardLeavesWithoutMarks(t *testing.T) {
+	w := newWorld(t)
+	w.isEmbedded("a", "b")
+	b := w.worker("b")
+	b.api.strips, b.idle = true, true // it takes its time
+	w.submits(divisible(16, 12))
+	w.step(time.Second)
+	if m := b.api.jobs[jobKey]; m == nil || m.DeletionTimestamp == nil {
+		w.fail("b's mirror isn't being deleted: %s", w.state())
+	}
+	w.edits("wants other workers", annotated(v1alpha1.AnnotationClusterSelector, "name!=b"))
+	w.step(time.Minute)
+	w.start()
+	b.idle = false
+	w.step(time.Minute)
+	if b.api.jobs[jobKey] != nil {
+		w.fail("ends as:\n%s", w.state())
+	}
+	w.finishAll()
+	w.expectComplete("0-15")
+}
+
+// A divided Job ends in the first turn of a manager that doesn't see one of its mirrors: that goes,
+// too.
+func TestADividedJobEndsWithoutMarks(t *testing.T) {
+	w := newWorld(t)
+	w.submits(divisible(16, 12, func(j *batchv1.Job) {
+		j.Spec.Template.Labels = map[string]string{batchv1.ControllerUidLabel: "hub-1"}
+	}))
+	w.step(time.Second)
+	losesItsMarks(w, "b")
+	w.worker("a").api.change(jobKey, func(m *batchv1.Job) {
+		m.Status.Active, m.Status.Ready = 0, nil
+		for _, c := range []batchv1.JobConditionType{batchv1.JobFailureTarget, batchv1.JobFailed} {
+			m.Status.Conditions = append(m.Status.Conditions, batchv1.JobCondition{
+				Type: c, Status: corev1.ConditionTrue, Reason: batchv1.JobReasonBackoffLimitExceeded, LastTransitionTime: metav1.NewTime(w.clock.Now()),
+			})
+		}
+	})
+	w.start()
+	w.step(time.Minute)
+	if !mirror.Finished(w.hub.jobs[jobKey]) || w.worker("b").api.jobs[jobKey] != nil {
+		w.fail("ends as:\n%s", w.state())
+	}
+}
+
 // A Job is deleted while its mirror is taken back: nothing of it stays.
 func TestDeletedWithoutMarks(t *testing.T) {
 	w := newWorld(t)

@@ -40,13 +40,20 @@ func TestTheHubForgetsAPlacement(t *testing.T) {
 		placed bool
 		since  func(*world)
 	}{
-		"placed since":                      {job: aJob("train"), since: func(w *world) { w.worker("a").completes(1) }},
-		"placed and moved since":            {job: aJob("train"), since: goesToB},
-		"moved since":                       {job: aJob("train"), placed: true, since: goesToB},
-		"divided since":                     {job: divisible(40, 16), since: finish},
-		"divided since, elastic":            {job: divisible(40, 16), embedded: []string{"a", "b"}, since: finish},
-		"divided and finished since":        {job: divisible(40, 16), since: (*world).finishAll},
-		"... elastic":                       {job: divisible(40, 16), embedded: []string{"a", "b"}, since: (*world).finishAll},
+		"placed since":               {job: aJob("train"), since: func(w *world) { w.worker("a").completes(1) }},
+		"placed and moved since":     {job: aJob("train"), since: goesToB},
+		"moved since":                {job: aJob("train"), placed: true, since: goesToB},
+		"divided since":              {job: divisible(40, 16), since: finish},
+		"divided since, elastic":     {job: divisible(40, 16), embedded: []string{"a", "b"}, since: finish},
+		"divided and finished since": {job: divisible(40, 16), since: (*world).finishAll},
+		"... elastic":                {job: divisible(40, 16), embedded: []string{"a", "b"}, since: (*world).finishAll},
+		"given more since, elastic": {job: divisible(120, 60), embedded: []string{"a", "b"}, since: func(w *world) {
+			for range 3 {
+				w.worker("a").finishes(6)
+				w.worker("b").finishes(2)
+				w.step(5 * time.Second)
+			}
+		}},
 		"divided further since":             {job: divisible(40, 16), placed: true, since: finish},
 		"divided further since, half of it": {job: divisible(40, 16), placed: true, embedded: []string{"b"}, since: finish},
 	} {

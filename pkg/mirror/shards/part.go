@@ -63,6 +63,22 @@ func (p Placement) Adopt(hub *batchv1.Job, worker string, m *batchv1.Job) (Place
 	return p, true
 }
 
+// Credit adds to a shard what its mirror has settled of the indexes that no shard has: the shard had
+// them before, as far as the hub knew, and has been given others since.
+func (p Placement) Credit(hub *batchv1.Job, worker string, m *batchv1.Job) Placement {
+	if !IsFollowing(m) { // in others, all that isn't in the shard counts as completed
+		return p
+	}
+	settled := SettledIn(m).Intersect(p.Unassigned(hub).Indexes)
+	p.Shards = slices.Clone(p.Shards)
+	for i := range p.Shards {
+		if p.Shards[i].Worker == worker {
+			p.Shards[i].Indexes = p.Shards[i].Indexes.Union(settled)
+		}
+	}
+	return p
+}
+
 // Asked is what the shard's mirror is to run: the shard without what its worker is asked to give
 // back.
 func (s Shard) Asked() Amount {

@@ -14,6 +14,12 @@ func settledIndexes(job *batchv1.Job) intervals.Set {
 		Union(intervals.ParseLenient(ptr.Deref(job.Status.FailedIndexes, ""), n))
 }
 
+// SettledIn are the indexes that have completed or failed by a mirror's status, in its shard or not.
+func SettledIn(m *batchv1.Job) intervals.Set {
+	return intervals.ParseLenient(m.Status.CompletedIndexes, intervals.NoLimit).
+		Union(intervals.ParseLenient(ptr.Deref(m.Status.FailedIndexes, ""), intervals.NoLimit))
+}
+
 func completions(job *batchv1.Job) int { return int(ptr.Deref(job.Spec.Completions, 0)) }
 
 // Remaining is what a shard still has to do, by the hub Job's status.
