@@ -92,7 +92,7 @@ var workerSituations = []struct {
 	// What a mirror did that was taken back is shown before the Job goes elsewhere.
 	{MirrorTakenBack, func(s *Snapshot, w *Worker) bool { _, is := s.takenProgress(w); return is }, planTakenBack},
 	// What the worker's watch doesn't show any more may be there still, without its marks.
-	{MirrorMissed, func(_ *Snapshot, w *Worker) bool { return w.isMissed() }, planMissed},
+	{MirrorMissed, func(s *Snapshot, w *Worker) bool { return w.isMissed() || s.isPartUnseen(w) }, planMissed},
 	// A shard that has nothing more to run gets no mirror.
 	{PartSettled, (*Snapshot).isPartSettled, func(*Snapshot, *Worker) Plan { return Plan{} }},
 	{WorkerUnregistered, func(_ *Snapshot, w *Worker) bool { return !w.Registered }, planUnregistered},

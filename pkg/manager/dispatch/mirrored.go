@@ -50,7 +50,9 @@ func planMissing(s *Snapshot, w *Worker) Plan {
 }
 
 // isMissed reports whether it's open whether the worker has the mirror.
-func (w *Worker) isMissed() bool { return w.Synced && w.Missed && w.Orphan == nil }
+func (w *Worker) isMissed() bool {
+	return w.Synced && w.Missed && w.Mirror == nil && w.Orphan == nil
+}
 
 func planMissed(_ *Snapshot, w *Worker) Plan {
 	return Plan{Actions: []Action{ConfirmLeft{w.Name}}, Again: true}

@@ -28,6 +28,12 @@ func (s *Snapshot) isPartStopping(w *Worker) bool {
 	return s.Part != nil && s.Part.Stopping && w.Synced && w.Removal != v1alpha1.RemovalOrphan
 }
 
+// isPartUnseen reports whether a shard is to leave a worker that may have a mirror without marks:
+// once it has left, nobody looks for that.
+func (s *Snapshot) isPartUnseen(w *Worker) bool {
+	return s.Part != nil && w.Registered && w.Synced && w.Unseen && w.Orphan == nil && w.Removal == "" && (s.Part.Stopping || w.Unwanted != "")
+}
+
 // planPartStopping stops the mirror of a shard, and deletes it when it has stopped: the hub shows
 // its progress by then. The shard is removed when the mirror is gone, or its worker takes too long
 // for a user who doesn't want to wait for it.

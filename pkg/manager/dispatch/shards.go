@@ -147,6 +147,9 @@ func (s *Snapshot) mirrorsOfShards(plan *Plan) []shards.Mirror {
 		shard := &s.Divided.Shards[i]
 		w := shard.Part.Assigned
 		m := shards.Mirror{Shard: shard.Shard, Job: w.Mirror, GivenUp: !w.Synced && (!w.Registered || shard.Part.isGivenUp(w))}
+		if m.Job == nil && w.TakenBack != nil {
+			m.Job, m.GivenUp = w.TakenBack, true
+		}
 		m.Unknown = !w.Synced && !m.GivenUp && (m.Job == nil || !mirror.Finished(m.Job))
 		if m.Job != nil {
 			if broken, is := mirror.Check(s.Job, m.Job, s.Now); is {

@@ -149,8 +149,9 @@ type Worker struct {
 
 	// Own: this process has created the mirror. Replaced: it has deleted the last one.
 	Own, Replaced bool
-	// Missed: the worker's watch shows the mirror no more, and nobody has deleted it.
-	Missed bool
+	// Missed: the worker's watch shows the mirror no more, and nobody has deleted it; or it's being
+	// taken back. Unseen: this process hasn't seen a mirror there, nor asked the worker for one.
+	Missed, Unseen bool
 	// Elsewhere are the Pods that the mirror counts and that ended in other workers: those of other
 	// shards, and those that a moved Job brought along.
 	Elsewhere mirror.Ended

@@ -28,9 +28,6 @@ import (
 // createMirror creates a mirror. A mirror of the name that is there already is ours if the answer
 // to an earlier create was lost.
 func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a dispatch.CreateMirror) (result, error) {
-	if m := t.known.mirrors[w.Name()]; m.takenBack != "" {
-		return result{}, r.leave(ctx, t, w, m.created, m.takenBack)
-	}
 	if slices.Contains(t.known.holders, w.Name()) {
 		return result{}, errStale // the event of the last one's deletion may tell that it had ended
 	}

@@ -198,7 +198,8 @@ func (g *gatherer) assigned(s *dispatch.Snapshot, name string, k known) *dispatc
 		return &dispatch.Worker{Name: name, Fits: true}
 	}
 	w, m, view := g.worker(v, s, k), k.mirrors[name], v.View()
-	w.Missed, w.Replaced, w.Own = m.isMissed, m.isReplaced, w.Mirror != nil && w.Mirror.UID == m.created
+	w.Missed, w.Replaced, w.Own = m.isMissed || m.takenBack != "", m.isReplaced, w.Mirror != nil && w.Mirror.UID == m.created
+	w.Unseen = w.Mirror == nil && m.created == "" && !m.isReplaced && !m.isConfirmed
 	last := mirror.InHubTime(m.last, view.ClockAhead)
 	if w.Synced && w.Mirror == nil && w.Orphan == nil && last != nil && m.rejected != states(s.Job, last) {
 		switch {

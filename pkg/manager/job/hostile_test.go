@@ -240,6 +240,10 @@ func TestLargeAnswersAreBounded(t *testing.T) {
 	conditions := func(n int) func(*batchv1.Job) {
 		return func(job *batchv1.Job) { job.Status.Conditions = make([]batchv1.JobCondition, n) }
 	}
+	marked := func(m *batchv1.Job) {
+		metav1.SetMetaDataLabel(&m.ObjectMeta, v1alpha1.LabelOrigin, "hub-1")
+		metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.AnnotationHubUID, "uid")
+	}
 	for name, row := range map[string]struct {
 		large func(*batchv1.Job)
 		most  int
@@ -252,7 +256,7 @@ func TestLargeAnswersAreBounded(t *testing.T) {
 			w := newWorld(t)
 			answer := func(i int) error {
 				key := types.NamespacedName{Namespace: "team", Name: fmt.Sprint("job-", i)}
-				return w.wroteMirror(w.store.open(key), w.worker("a"), aJob(key.Name, row.large))
+				return w.wroteMirror(w.store.open(key), w.worker("a"), aJob(key.Name, row.large, marked))
 			}
 			before, remembered := heap().HeapAlloc, 0
 			for i := range 200 {

@@ -163,21 +163,20 @@ func (r *Reconciler) leave(ctx context.Context, t *turn, w worker, taken types.U
 
 // stopTaken suspends a mirror that is taken back, and deletes it when it has stopped or ended: its
 // Job controller has confirmed then that it makes no more Pods. What they did is remembered for the
-// hub, and of one that has stopped the hub knows it before the mirror goes: this process may end.
-// One that can't be suspended is deleted at once, and so is one that nobody has started whom the
-// hub knows: perhaps nobody ever confirms anything. A shard's mirror is, too: its worker may not be
-// the Job's any more a moment later, and then nobody would look for it.
+// hub, which knows it before the mirror goes: this process may end. One that can't be suspended is
+// deleted at once, and so is one that nobody has started whom the hub knows: perhaps nobody ever
+// confirms anything.
 func (r *Reconciler) stopTaken(ctx context.Context, t *turn, w worker, taken *batchv1.Job) error {
 	if !mirror.Finished(taken) && !mirror.Suspended(taken) {
-		if _, err := sendPatch(ctx, w, taken, mirror.SuspendPatch(taken)); err == nil && t.Part == nil || err != nil && !isRefusal(err) {
+		if _, err := sendPatch(ctx, w, taken, mirror.SuspendPatch(taken)); !isRefusal(err) {
 			return err
 		}
-	} else if t.Part == nil && !mirror.Finished(taken) && !mirror.Stopped(taken) && (taken.Status.StartTime != nil || mirror.IsFor(w.View().Spec.JobController, taken)) {
+	} else if !mirror.Finished(taken) && !mirror.Stopped(taken) && (taken.Status.StartTime != nil || mirror.IsFor(w.View().Spec.JobController, taken)) {
 		return nil
 	}
 	known := t.known.mirrors[w.Name()].last
 	isNew := known == nil || known.ResourceVersion != taken.ResourceVersion
-	if r.rememberTaken(t, w, taken) && t.Part == nil && isNew && mirror.Stopped(taken) && !mirror.Finished(taken) {
+	if r.rememberTaken(t, w, taken) && isNew && (mirror.Stopped(taken) || mirror.Finished(taken)) {
 		return nil
 	}
 	return r.deleteUnseen(ctx, t, w, taken, metav1.DeletePropagationForeground)

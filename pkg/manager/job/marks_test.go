@@ -189,9 +189,6 @@ func TestAShardLeavesWithoutMarks(t *testing.T) {
 	b.api.strips, b.idle = true, true // it takes its time
 	w.submits(divisible(16, 12))
 	w.step(time.Second)
-	if m := b.api.jobs[jobKey]; m == nil || m.DeletionTimestamp == nil {
-		w.fail("b's mirror isn't being deleted: %s", w.state())
-	}
 	w.edits("wants other workers", annotated(v1alpha1.AnnotationClusterSelector, "name!=b"))
 	w.step(time.Minute)
 	w.start()
@@ -202,6 +199,33 @@ func TestAShardLeavesWithoutMarks(t *testing.T) {
 	}
 	w.finishAll()
 	w.expectComplete("0-15")
+}
+
+// A shard leaves its worker, whose policy removes the marks of its mirror as that is stopped: what it
+// has done isn't done again, whenever its manager ends.
+func TestProgressWithoutMarksAsAShardLeaves(t *testing.T) {
+	for restart := range 8 {
+		w := newWorld(t)
+		w.submits(divisible(16, 12, func(j *batchv1.Job) {
+			j.Spec.Template.Labels = map[string]string{batchv1.ControllerUidLabel: "hub-1"}
+		}))
+		w.step(time.Second)
+		b := w.worker("b")
+		b.api.strips = true
+		b.finishes(1)
+		b.drains(true)
+		for range restart {
+			_, _ = w.runUntil(func() bool { return true })
+			b.work()
+		}
+		w.start()
+		w.step(2 * time.Minute)
+		if b.api.jobs[jobKey] != nil {
+			w.fail("restart %d ends as:\n%s", restart, w.state())
+		}
+		w.finishAll()
+		w.expectComplete("0-15")
+	}
 }
 
 // A divided Job ends in the first turn of a manager that doesn't see one of its mirrors: that goes,
@@ -225,6 +249,31 @@ func TestADividedJobEndsWithoutMarks(t *testing.T) {
 	w.step(time.Minute)
 	if !mirror.Finished(w.hub.jobs[jobKey]) || w.worker("b").api.jobs[jobKey] != nil {
 		w.fail("ends as:\n%s", w.state())
+	}
+}
+
+// Nor if its mirror ends there, and the manager does, too.
+func TestEndWithoutMarksAsAJobMoves(t *testing.T) {
+	for restart := range 10 {
+		w := newWorld(t)
+		w.submits(aJob("train", func(j *batchv1.Job) {
+			j.Spec.Template.Labels = map[string]string{batchv1.ControllerUidLabel: "hub-1"}
+		}))
+		w.step(time.Minute)
+		a := w.worker("a")
+		a.api.strips = true
+		a.drains(true)
+		_, _ = w.runUntil(func() bool { return mirror.Suspended(a.api.jobs[jobKey]) })
+		a.completes(4)
+		for range restart {
+			_, _ = w.runUntil(func() bool { return true })
+			a.work()
+		}
+		w.start()
+		w.step(2 * time.Minute)
+		if job := w.hub.jobs[jobKey]; !mirror.Finished(job) || job.Status.Succeeded != 4 || w.running("b") || a.api.jobs[jobKey] != nil {
+			w.fail("restart %d ends as:\n%s", restart, w.state())
+		}
 	}
 }
 

@@ -40,9 +40,9 @@ func (r *Reconciler) confirmLeft(ctx context.Context, t *turn, w worker) (done r
 		done, err = r.mark(ctx, t, w, existing)
 		done.void = true
 	}
-	if err == nil && t.known.mirrors[w.Name()].isMissed {
-		t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.isMissed = false })
-		done.changed = true
+	if m := t.known.mirrors[w.Name()]; err == nil && (m.isMissed || !m.isConfirmed) {
+		t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.isMissed, m.isConfirmed = false, true })
+		done.changed = done.changed || m.isMissed || t.Part != nil
 	}
 	return done, err
 }
@@ -224,8 +224,13 @@ const (
 )
 
 // wroteMirror remembers a mirror as its worker answered. A worker whose answers take too much
-// memory can't take the Job: an API server's have about the size of what was sent.
+// memory can't take the Job: an API server's have about the size of what was sent. One that has
+// removed the mirror's marks with the write shows the mirror no more.
 func (r *Reconciler) wroteMirror(rec *record, w worker, answer *batchv1.Job) error {
+	if answer.Labels[v1alpha1.LabelOrigin] == "" || mirror.HubUID(answer) == "" {
+		rec.updateMirror(w.Name(), func(m *mirrorMemory) { m.isMissed, m.write = true, ownWrite{} })
+		return nil
+	}
 	mirror.SlimMirror(answer)
 	now := r.clock.Now()
 	write := ownWrite{job: answer, at: now}

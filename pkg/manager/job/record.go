@@ -115,6 +115,8 @@ type mirrorMemory struct {
 	// isMissed: the watch shows the mirror no more, and nobody has deleted it. It may have lost its
 	// marks.
 	isMissed bool
+	// isConfirmed: this process has asked the worker itself for a mirror that its watch doesn't show.
+	isConfirmed bool
 	// write is the last write to the mirror.
 	write ownWrite
 	// created is the UID of the last mirror that this process created, or took back, and takenBack why
