@@ -194,4 +194,14 @@ func TestWarned(t *testing.T) {
 			t.Errorf("%s: warnings %q", value, said)
 		}
 	}
+	for kind, warns := range map[string]bool{"RayJob": true, "ScaledJob": false} {
+		heard := &warnings{}
+		group := map[string]string{"RayJob": "ray.io", "ScaledJob": "keda.sh"}[kind]
+		_, err := h.as("ada", heard).BatchV1().Jobs(h.NS).Create(h.Context(), rigtest.Job(h.NS, "j", controlledBy(group+"/v1", kind)),
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		said := strings.Join(heard.text, "; ")
+		if err != nil || warns != strings.Contains(said, "add "+kind+"."+group+" to the value dispatch.owners") {
+			t.Errorf("Job of a %s: %v, warnings %q", kind, err, said)
+		}
+	}
 }

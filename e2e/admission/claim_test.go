@@ -49,6 +49,15 @@ func claims(t *testing.T, h hub) {
 		"kept on the hub":         {rigtest.Job(h.NS, "kept", rigtest.ManagedBy(batchv1.JobControllerName)), batchv1.JobControllerName},
 		"a mirror of another hub": {rigtest.Job(h.NS, "mirror", labeled(v1alpha1.LabelOrigin, "other-hub")), ""},
 		"in another namespace":    {rigtest.Job(other, "plain"), ""},
+		"of a JobSet":             {rigtest.Job(h.NS, "of-a-jobset", controlledBy("jobset.x-k8s.io/v1alpha2", "JobSet")), v1alpha1.ManagedByDispatcher},
+		"of a ScaledJob":          {rigtest.Job(h.NS, "of-a-scaledjob", controlledBy("keda.sh/v1alpha1", "ScaledJob")), v1alpha1.ManagedByDispatcher},
+		"of a RayJob":             {rigtest.Job(h.NS, "of-a-rayjob", controlledBy("ray.io/v1", "RayJob")), ""},
+		"of another's JobSet":     {rigtest.Job(h.NS, "of-a-namesake", controlledBy("example.org/v1", "JobSet")), ""},
+		"of a core object":        {rigtest.Job(h.NS, "of-a-configmap", controlledBy("v1", "ConfigMap")), ""},
+		"of a RayJob, claimed":    {rigtest.Job(h.NS, "of-a-rayjob-claimed", controlledBy("ray.io/v1", "RayJob"), ours), v1alpha1.ManagedByDispatcher},
+		"owned, not controlled": {rigtest.Job(h.NS, "owned", controlledBy("ray.io/v1", "RayJob"), func(j *batchv1.Job) {
+			j.OwnerReferences[0].Controller = nil
+		}), v1alpha1.ManagedByDispatcher},
 	}
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
@@ -95,6 +104,14 @@ func claims(t *testing.T, h hub) {
 		h.due("minutely")
 		h.jobOf("minutely", isClaimed)
 	})
+}
+
+// controlledBy gives a Job a controller that there isn't.
+func controlledBy(apiVersion, kind string) rigtest.Option {
+	return func(j *batchv1.Job) {
+		owner := metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: "owner", UID: "owner", Controller: ptr.To(true)}
+		j.OwnerReferences = append(j.OwnerReferences, owner)
+	}
 }
 
 func managedBy(job *batchv1.Job) string { return ptr.Deref(job.Spec.ManagedBy, "") }

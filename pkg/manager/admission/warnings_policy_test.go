@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/placement"
@@ -75,6 +76,35 @@ func TestLargeFieldsPolicy(t *testing.T) {
 			if warns, unjudged := len(got) > 0, slices.Contains(answer.Unjudged, "spec.template.spec."+field); warns && !unjudged || !warns && size > 5_040 {
 				t.Errorf("%s, %d: there's a warning: %v; it isn't judged: %v", field, size, warns, unjudged)
 			}
+		}
+	}
+}
+
+// Whoever creates a Job that stays on the hub for its controller's sake is told.
+func TestStaysWithItsController(t *testing.T) {
+	p := loadPolicy(t, "warnings-policy.yaml")
+	of := func(apiVersion, kind string, controls *bool) *batchv1.Job {
+		job := newJob("", "jobferry.dev/unknown", "x") // a second warning, if it's claimed
+		job.OwnerReferences = []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Controller: controls}}
+		return job
+	}
+	claimed := of("ray.io/v1", "RayJob", ptr.To(true))
+	claimed.Spec.ManagedBy = ptr.To(v1alpha1.ManagedByDispatcher)
+	for name, row := range map[string]struct {
+		request
+		want string
+	}{
+		"of a RayJob":          {request{object: of("ray.io/v1", "RayJob", ptr.To(true)), namespace: dispatched}, "add RayJob.ray.io to the value dispatch.owners"},
+		"of a core object":     {request{object: of("v1", "Pod", ptr.To(true)), namespace: dispatched}, "it belongs to a Pod.v1"},
+		"of a JobSet":          {request{object: of("jobset.x-k8s.io/v1alpha2", "JobSet", ptr.To(true)), namespace: dispatched}, "Jobferry takes no notice"},
+		"owned, not more":      {request{object: of("ray.io/v1", "RayJob", nil), namespace: dispatched}, "Jobferry takes no notice"},
+		"claimed":              {request{object: claimed, namespace: dispatched}, "Jobferry takes no notice"},
+		"another namespace":    {request{object: of("ray.io/v1", "RayJob", ptr.To(true))}, ""},
+		"a CronJob's template": {request{kind: "cronjobs", object: cron(newJob("")), namespace: dispatched}, ""},
+	} {
+		got := p.denied(row.request)
+		if row.want == "" && len(got) != 0 || row.want != "" && (len(got) != 1 || !strings.Contains(got[0], row.want)) {
+			t.Errorf("%s: %q, want %q", name, got, row.want)
 		}
 	}
 }
