@@ -32,6 +32,8 @@ func TestCarry(t *testing.T) {
 		"IsSharedByJobs":                 isShared,
 		"IsSharedByManyAtOnce":           isSharedByMany,
 		"ServiceAccount":                 serviceAccount,
+		"HeadlessService":                headlessService,
+		"ServiceWithAnAddressStays":      serviceWithAnAddressStays,
 		"TokensStay":                     tokensStay,
 		"RegistrationsStay":              registrationsStay,
 		"RefusedByTheWorker":             refusedByTheWorker,
@@ -85,6 +87,45 @@ func goesAlong(f ferry) {
 	f.gone("w1", "configmaps", "settings")
 	f.gone("w1", "secrets", "password")
 	f.HubJobGone("job")
+}
+
+// headlessService has the Pods of a Job, and of one that comes later, find each other by name.
+func headlessService(f ferry) {
+	source := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "peers"}, Spec: corev1.ServiceSpec{
+		ClusterIP: corev1.ClusterIPNone, Selector: map[string]string{"app": "a"}, PublishNotReadyAddresses: true,
+		Ports: []corev1.ServicePort{{Name: "rpc", Port: 4000}},
+	}}
+	services := f.Hub.Client().CoreV1().Services(f.NS)
+	source, err := services.Create(f.Context(), source, metav1.CreateOptions{})
+	f.check(err)
+	f.Submit("one", rigtest.RunForever(), withSubdomain("peers"))
+	f.MirrorUntil("w1", "one", rigtest.Running(1))
+	f.Submit("two", rigtest.RunForever(), withSubdomain("peers"))
+	f.MirrorUntil("w1", "two", rigtest.Running(1))
+	copied := f.serviceUntil("w1", "peers", func(s *corev1.Service) bool { return len(owners(s)) == 2 })
+	if spec := copied.Spec; spec.ClusterIP != corev1.ClusterIPNone || spec.Selector["app"] != "a" || !spec.PublishNotReadyAddresses ||
+		len(spec.Ports) != 1 || spec.Ports[0].Name != "rpc" || spec.Ports[0].Port != 4000 {
+		f.t.Errorf("the copy is %+v", spec)
+	}
+	source.Spec.Selector["app"] = "b"
+	_, err = services.Update(f.Context(), source, metav1.UpdateOptions{})
+	f.check(err)
+	f.serviceUntil("w1", "peers", func(s *corev1.Service) bool { return s.Spec.Selector["app"] == "b" })
+	f.Delete("one", metav1.DeletePropagationBackground)
+	f.serviceUntil("w1", "peers", func(s *corev1.Service) bool { return len(owners(s)) == 1 })
+	f.Delete("two", metav1.DeletePropagationBackground)
+	f.gone("w1", "services", "peers")
+}
+
+func serviceWithAnAddressStays(f ferry) {
+	_, err := f.Hub.Client().CoreV1().Services(f.NS).Create(f.Context(), &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "peers"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
+	}, metav1.CreateOptions{})
+	f.check(err)
+	f.Submit("job", withSubdomain("peers"))
+	f.EventUntil("job", v1alpha1.EventNotCarried, `service "peers" isn't headless, and is never carried`)
+	f.HubJobUntil("job", rigtest.Complete)
+	f.gone("w1", "services", "peers")
 }
 
 func followsItsSource(f ferry) {

@@ -32,7 +32,7 @@ func ferryFor(t *testing.T) ferry {
 	return f
 }
 
-const carryAll = `{"carry":["ConfigMap","Secret","ServiceAccount"]}`
+const carryAll = `{"carry":["ConfigMap","Secret","Service","ServiceAccount"]}`
 
 // allow registers both workers, and has everything carried to them. Jobs go to w1 unless it can't
 // take them.
@@ -91,6 +91,11 @@ func (f ferry) configMapUntil(worker, name string, holds func(*corev1.ConfigMap)
 func (f ferry) secretUntil(worker, name string, holds func(*corev1.Secret) bool) *corev1.Secret {
 	f.t.Helper()
 	return until(f, worker, "secrets", name, holds)
+}
+
+func (f ferry) serviceUntil(worker, name string, holds func(*corev1.Service) bool) *corev1.Service {
+	f.t.Helper()
+	return until(f, worker, "services", name, holds)
 }
 
 func until[T runtime.Object](f ferry, worker, resource, name string, holds func(T) bool) T {

@@ -58,9 +58,15 @@ func TestPermissions(t *testing.T) {
 	}
 
 	f.Submit("peers", toLimited, withSubdomain("peers"))
-	f.EventUntil("peers", v1alpha1.EventNotCarried, `Worker limited: service "peers" isn't copied, and the hub may not see whether it's there`)
+	f.EventUntil("peers", v1alpha1.EventFailedCarry, `Worker limited: refused what the Job needs: service "peers"`)
+	if m := f.MirrorUntil("w2", "peers", ferrytest.Exists); !suspended(m) {
+		t.Error("the mirror isn't suspended: its Pods would not find each other")
+	}
+	f.set("limited", `{"carry":["ConfigMap","Secret"]}`)
+	f.Submit("unseen", toLimited, withSubdomain("peers"))
+	f.EventUntil("unseen", v1alpha1.EventNotCarried, `Worker limited: service "peers" isn't copied, and the hub may not see whether it's there`)
 
-	for _, job := range []string{"job", "claiming", "secretive", "peers"} {
+	for _, job := range []string{"job", "claiming", "secretive", "peers", "unseen"} {
 		f.Delete(job, metav1.DeletePropagationBackground)
 		f.HubJobGone(job)
 	}

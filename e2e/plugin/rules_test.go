@@ -47,6 +47,7 @@ var symptoms = map[string]func(terminal){
 	"get configmaps":              func(f terminal) { f.isNotCarried(v1alpha1.CarryConfigMaps, "configmap") },
 	"get secrets":                 func(f terminal) { f.isNotCarried(v1alpha1.CarrySecrets, "secret") },
 	"get serviceaccounts":         func(f terminal) { f.isNotCarried(v1alpha1.CarryServiceAccounts, "serviceaccount") },
+	"get services":                func(f terminal) { f.isNotCarried(v1alpha1.CarryServices, "service") },
 	"get leases":                  terminal.isUnguarded,
 	"patch leases":                terminal.hasNoFence,
 	"create serviceaccounts/token": func(f terminal) {
@@ -257,6 +258,10 @@ func (f terminal) isNotCarried(kind v1alpha1.CarriedKind, word string) {
 	case v1alpha1.CarrySecrets:
 		_, err = c.Secrets(f.NS).Create(ctx, &corev1.Secret{ObjectMeta: name}, metav1.CreateOptions{})
 		template = from(corev1.EnvFromSource{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "needed"}}})
+	case v1alpha1.CarryServices:
+		headless := &corev1.Service{ObjectMeta: name, Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone}}
+		_, err = c.Services(f.NS).Create(ctx, headless, metav1.CreateOptions{})
+		template = func(s *corev1.PodSpec) { s.Subdomain = "needed" }
 	case v1alpha1.CarryServiceAccounts:
 		_, err = c.ServiceAccounts(f.NS).Create(ctx, &corev1.ServiceAccount{ObjectMeta: name}, metav1.CreateOptions{})
 		template = func(s *corev1.PodSpec) { s.ServiceAccountName = "needed" }

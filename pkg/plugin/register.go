@@ -95,7 +95,7 @@ func (f *registerFlags) add(cmd *cobra.Command) {
 }
 
 var (
-	kindsToCarry   = []string{string(v1alpha1.CarryConfigMaps), string(v1alpha1.CarrySecrets), string(v1alpha1.CarryServiceAccounts)}
+	kindsToCarry   = []string{string(v1alpha1.CarryConfigMaps), string(v1alpha1.CarrySecrets), string(v1alpha1.CarryServices), string(v1alpha1.CarryServiceAccounts)}
 	jobControllers = []string{string(v1alpha1.JobControllerBuiltIn), string(v1alpha1.JobControllerEmbedded)}
 	capacityModes  = []string{string(v1alpha1.CapacityNodes), string(v1alpha1.CapacityAutoscaled), string(v1alpha1.CapacityUnlimited)}
 	podAccesses    = []string{accessLogs, accessExec}

@@ -72,6 +72,7 @@ var rules = []Rule{
 	carried("configmaps", v1alpha1.CarryConfigMaps),
 	carried("secrets", v1alpha1.CarrySecrets),
 	carried("serviceaccounts", v1alpha1.CarryServiceAccounts),
+	carried("services", v1alpha1.CarryServices),
 	{Group: "coordination.k8s.io", Resources: []string{"leases"}, Names: []string{anyOrigin.WriterLease()}, Verbs: []string{"get", "update"},
 		Namespace: v1alpha1.SystemNamespace, Need: always,
 		Why: "one writer: the Lease by which a copy of the hub is kept out", Without: "the WorkerCluster is `Exclusive=False` (`Unguarded`): a copy of the hub writes there, too"},

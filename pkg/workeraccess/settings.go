@@ -41,7 +41,7 @@ func Everything() Settings {
 		JobController:    v1alpha1.JobControllerEmbedded,
 		CreateNamespaces: true,
 		Capacity:         v1alpha1.CapacityAutoscaled,
-		Carry:            []v1alpha1.CarriedKind{v1alpha1.CarryConfigMaps, v1alpha1.CarrySecrets, v1alpha1.CarryServiceAccounts},
+		Carry:            []v1alpha1.CarriedKind{v1alpha1.CarryConfigMaps, v1alpha1.CarrySecrets, v1alpha1.CarryServices, v1alpha1.CarryServiceAccounts},
 		Logs:             true,
 		Exec:             true,
 		Delete:           true,

@@ -223,7 +223,7 @@ type WorkerClusterSpec struct {
 	//
 	// +optional
 	// +listType=set
-	// +kubebuilder:validation:MaxItems=3
+	// +kubebuilder:validation:MaxItems=4
 	Carry []CarriedKind `json:"carry,omitempty"`
 
 	// maxMirrors is how many Jobs of this hub this worker may have, those that have ended included.
@@ -246,7 +246,7 @@ type WorkerClusterSpec struct {
 
 // CarriedKind is a kind of object that can be carried along with a Job.
 //
-// +kubebuilder:validation:Enum=ConfigMap;Secret;ServiceAccount
+// +kubebuilder:validation:Enum=ConfigMap;Secret;Service;ServiceAccount
 type CarriedKind string
 
 const (
@@ -257,6 +257,8 @@ const (
 	// CarryServiceAccounts carries ServiceAccounts: name and image pull secrets, not their
 	// permissions.
 	CarryServiceAccounts CarriedKind = "ServiceAccount"
+	// CarryServices carries the headless Services by which Pods with a subdomain find each other.
+	CarryServices CarriedKind = "Service"
 )
 
 // WorkerClusterStatus is what the manager knows of a worker.

@@ -39,6 +39,9 @@ func shallow(object Object) Object {
 	case *corev1.Secret:
 		to := *from
 		return &to
+	case *corev1.Service:
+		to := *from
+		return &to
 	default:
 		to := *object.(*corev1.ServiceAccount)
 		return &to
@@ -51,6 +54,8 @@ func kindOf(object Object) Kind {
 		return ConfigMap
 	case *corev1.Secret:
 		return Secret
+	case *corev1.Service:
+		return Service
 	default:
 		return ServiceAccount
 	}
@@ -94,6 +99,10 @@ func setContent(object, source Object) {
 	case *corev1.Secret:
 		from := source.(*corev1.Secret)
 		to.Type, to.Data, to.Immutable = from.Type, from.Data, from.Immutable
+	case *corev1.Service:
+		from := source.(*corev1.Service)
+		to.Spec.ClusterIP, to.Spec.Selector = corev1.ClusterIPNone, from.Spec.Selector
+		to.Spec.Ports, to.Spec.PublishNotReadyAddresses = from.Spec.Ports, from.Spec.PublishNotReadyAddresses
 	case *corev1.ServiceAccount:
 		from := source.(*corev1.ServiceAccount)
 		to.AutomountServiceAccountToken = from.AutomountServiceAccountToken
@@ -122,6 +131,8 @@ func isFixed(object, source Object) bool {
 		return ptr.Deref(o.Immutable, false)
 	case *corev1.Secret:
 		return ptr.Deref(o.Immutable, false) || o.Type != source.(*corev1.Secret).Type
+	case *corev1.Service:
+		return o.Spec.ClusterIP != corev1.ClusterIPNone
 	default:
 		return false
 	}

@@ -140,6 +140,9 @@ func isPrivate(s Snapshot, r Rules) bool { return private(s, r) != "" }
 
 // private says why an object never leaves the hub; empty: it may.
 func private(s Snapshot, r Rules) string {
+	if service, is := s.Source.(*corev1.Service); is && service.Spec.ClusterIP != corev1.ClusterIPNone {
+		return "isn't headless"
+	}
 	secret, ok := s.Source.(*corev1.Secret)
 	switch {
 	case !ok:
@@ -154,16 +157,23 @@ func private(s Snapshot, r Rules) string {
 }
 
 func refuse(s Snapshot, r Rules) Decision {
-	if s.Existing != nil || s.Ref.Optional {
+	why := fmt.Sprintf("%s %s, and is never carried: create one in the worker", s.Ref, private(s, r))
+	switch {
+	case s.Existing != nil || s.Ref.Optional && s.Ref.Kind != Service:
 		return Decision{Do: Leave}
+	case s.Ref.Kind == Service:
+		return Decision{Do: Leave, Note: why}
+	default:
+		return Decision{Do: Leave, Blocked: why}
 	}
-	return Decision{Do: Leave, Blocked: fmt.Sprintf("%s %s, and is never carried: create one in the worker", s.Ref, private(s, r))}
 }
 
 func isUnreadable(s Snapshot, _ Rules) bool { return s.Unreadable != "" }
 
+// unreadable lets nothing start that might lack a Service which the hub has: the Job's Pods would
+// fail, one after the other, as they don't find each other.
 func unreadable(s Snapshot, _ Rules) Decision {
-	if s.Existing != nil || s.Ref.Optional {
+	if s.Existing != nil || s.Ref.Optional && s.Ref.Kind != Service {
 		return Decision{Do: Leave}
 	}
 	return Decision{Do: Leave, Blocked: fmt.Sprintf("%s can't be read on the hub: %s", s.Ref, s.Unreadable)}

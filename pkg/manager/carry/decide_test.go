@@ -66,6 +66,21 @@ func account(pull ...string) Object {
 	return a
 }
 
+func service(clusterIP, app string) Object {
+	return &corev1.Service{Spec: corev1.ServiceSpec{
+		ClusterIP: clusterIP, ClusterIPs: []string{clusterIP}, Selector: map[string]string{"app": app}, PublishNotReadyAddresses: true,
+		Ports: []corev1.ServicePort{{Name: "rpc", Port: 4000, Protocol: corev1.ProtocolTCP}},
+	}}
+}
+
+// defaulted has what an API server adds.
+func defaulted(o Object) {
+	s := o.(*corev1.Service)
+	s.Spec.ClusterIPs, s.Spec.Type = []string{s.Spec.ClusterIP}, corev1.ServiceTypeClusterIP
+	s.Spec.IPFamilies, s.Spec.SessionAffinity = []corev1.IPFamily{corev1.IPv6Protocol}, corev1.ServiceAffinityNone
+}
+func withClusterIP(o Object) { o.(*corev1.Service).Spec.ClusterIP = "10.0.0.2" }
+
 func immutable(o Object) {
 	switch o := o.(type) {
 	case *corev1.ConfigMap:
@@ -91,6 +106,7 @@ func recreated(o Object) { o.SetUID("source-2") }
 
 func TestDecide(t *testing.T) {
 	required, optional := Ref{Kind: Secret, Name: "x"}, Ref{Kind: Secret, Name: "x", Optional: true}
+	peers := Ref{Kind: Service, Name: "x", Optional: true}
 	otherHubs := labelled(v1alpha1.LabelOrigin, "hub-2")
 	token, bootstrap := ofType(corev1.SecretTypeServiceAccountToken), ofType(corev1.SecretTypeBootstrapToken)
 	rows := map[string]struct {
@@ -135,6 +151,14 @@ func TestDecide(t *testing.T) {
 		"an unreadable source, own copy":       {unreadable: "forbidden", existing: copied(source(secret("a")), mine), want: Leave},
 		"a ServiceAccount":                     {source: source(account("pull")), want: Create},
 		"a ServiceAccount, more to pull with":  {source: source(account("pull", "more")), existing: copied(source(account("pull")), mine), want: Update},
+		"a headless Service":                   {ref: peers, source: source(service(corev1.ClusterIPNone, "a")), want: Create},
+		"a Service that's there":               {ref: peers, source: source(service(corev1.ClusterIPNone, "a")), existing: copied(source(service(corev1.ClusterIPNone, "a")), mine, defaulted), want: Leave},
+		"a Service, another selector":          {ref: peers, source: source(service(corev1.ClusterIPNone, "b")), existing: copied(source(service(corev1.ClusterIPNone, "a")), mine, defaulted), want: Update},
+		"a copy that isn't headless any more":  {ref: peers, source: source(service(corev1.ClusterIPNone, "a")), existing: copied(source(service(corev1.ClusterIPNone, "a")), mine, withClusterIP), want: Recreate},
+		"a Service with an address":            {ref: peers, source: source(service("10.0.0.1", "a")), want: Leave, note: "isn't headless, and is never carried"},
+		"... that the worker has, too":         {ref: peers, source: source(service("10.0.0.1", "a")), existing: source(service(corev1.ClusterIPNone, "a")), want: Leave},
+		"no Service":                           {ref: peers, want: Leave},
+		"an unreadable Service":                {ref: peers, unreadable: "forbidden", want: Leave, blocked: `service "x" can't be read on the hub: forbidden`},
 		"a ServiceAccount that has got a pull": {source: source(account("pull")), existing: copied(source(account("pull", "added")), mine), want: Leave},
 	}
 	for name, row := range rows {

@@ -1,5 +1,5 @@
-// Package carry decides what is copied to a Job's worker: the ConfigMaps, Secrets and
-// ServiceAccounts that the Pod template refers to. It is pure. Package copier reads and writes;
+// Package carry decides what is copied to a Job's worker: the ConfigMaps, Secrets, ServiceAccounts
+// and headless Services that the Pod template refers to. It is pure. Package copier reads and writes;
 // package dispatch decides when.
 //
 //	WorkerCluster spec.carry ─┐
@@ -33,18 +33,22 @@
 // Roles or RoleBindings, and not the ServiceAccount "default", which each namespace has. A
 // ServiceAccount's imagePullSecrets are carried as well, if Secrets are.
 //
+// Of a Service: labels, selector, ports and publishNotReadyAddresses. Only the one that the Pods
+// have as their subdomain, and only a headless one: then the worker's DNS has the names by which
+// they find each other. Others lead to what isn't in the worker.
+//
 // PersistentVolumeClaims are never carried: placement chooses a worker that has them.
 //
-// Services are never carried, either. Uncarried says what the Pods name that isn't carried, and
-// start without: the controller of Jobs looks for it in the worker as far as the hub's account may,
-// and tells what isn't there.
+// Uncarried says what the Pods name that isn't carried, and start without: the controller of Jobs
+// looks for it in the worker as far as the hub's account may, and tells what isn't there.
 //
 // # When a source is missing
 //
 // The mirror stays suspended in its worker until the source appears, unless the reference is
 // optional, or the worker has an object of that name. If a source is deleted later, its copy stays:
 // Pods on the hub would keep what they have mounted, too. References in imagePullSecrets count as
-// optional, as they do for the kubelet.
+// optional, as they do for the kubelet. So does a subdomain; but a mirror waits if the hub's Service
+// of that name can't be read.
 //
 // # How much is carried
 //
@@ -70,7 +74,7 @@
 //
 // Besides what the manager needs anyway, for the kinds to be carried:
 //
-//	hub     get, list, watch   configmaps, secrets, serviceaccounts   (list and watch: metadata only)
+//	hub     get, list, watch   configmaps, secrets, services, serviceaccounts   (list and watch: metadata only)
 //	worker  get, create, update, patch, delete   the same
 //
 // Without them the mirror stays suspended, and an event on the hub Job says why (hub), or the Job

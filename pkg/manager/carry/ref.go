@@ -16,7 +16,7 @@ import (
 
 // The manager reads what it carries. Installations that carry only some kinds grant only those.
 //
-// +kubebuilder:rbac:groups="",resources=configmaps;secrets;serviceaccounts,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=configmaps;secrets;services;serviceaccounts,verbs=get;list;watch
 
 // Kind is a kind of object that can be carried.
 type Kind = v1alpha1.CarriedKind
@@ -25,6 +25,7 @@ type Kind = v1alpha1.CarriedKind
 const (
 	ConfigMap      = v1alpha1.CarryConfigMaps
 	Secret         = v1alpha1.CarrySecrets
+	Service        = v1alpha1.CarryServices
 	ServiceAccount = v1alpha1.CarryServiceAccounts
 )
 
@@ -42,6 +43,8 @@ func New(kind Kind) Object {
 		return &corev1.ConfigMap{}
 	case Secret:
 		return &corev1.Secret{}
+	case Service:
+		return &corev1.Service{}
 	case ServiceAccount:
 		return &corev1.ServiceAccount{}
 	default:

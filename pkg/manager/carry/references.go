@@ -18,6 +18,7 @@ func References(template *corev1.PodTemplateSpec) []Ref {
 	if spec.ServiceAccountName != defaultServiceAccount {
 		refs.add(ServiceAccount, spec.ServiceAccountName, false)
 	}
+	refs.add(Service, spec.Subdomain, true) // Pods start without it, on the hub, too
 	refs.addPullSecrets(spec.ImagePullSecrets)
 	spec.ImagePullSecrets = nil
 	refs.visit(reflect.ValueOf(&spec))

@@ -44,6 +44,7 @@ func TestReferences(t *testing.T) {
 		want  []string
 	}{
 		"nothing":                       {},
+		"a subdomain":                   {corev1.PodSpec{Subdomain: "peers"}, []string{`service "peers"?`}},
 		"a variable from a ConfigMap":   {env(&corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: local("c")}}), []string{`configmap "c"`}},
 		"a variable from a Secret":      {env(&corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: local("s")}}), []string{`secret "s"`}},
 		"an optional key":               {env(&corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: local("s"), Optional: ptr.To(true)}}), []string{`secret "s"?`}},

@@ -6,16 +6,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Service is the kind of what a Pod's subdomain names. It's never carried.
-const Service = Kind("Service")
-
 // Uncarried returns what the Pods of a template name that isn't carried, and without which they
 // start all the same: the Service first, then the objects of kinds that aren't among those carried.
 // What keeps Pods from starting isn't among them: the worker says so itself.
 func Uncarried(template *corev1.PodTemplateSpec, carried []Kind) []Ref {
 	refs := slices.DeleteFunc(References(template), func(r Ref) bool { return slices.Contains(carried, r.Kind) || !r.Optional })
-	if template.Spec.Subdomain != "" {
-		refs = slices.Insert(refs, 0, Ref{Kind: Service, Name: template.Spec.Subdomain})
+	if i := slices.IndexFunc(refs, func(r Ref) bool { return r.Kind == Service }); i > 0 {
+		service := refs[i]
+		refs = slices.Insert(slices.Delete(refs, i, i+1), 0, service)
 	}
 	return refs
 }
@@ -23,7 +21,7 @@ func Uncarried(template *corev1.PodTemplateSpec, carried []Kind) []Ref {
 // Lacking is the note about something that isn't carried, and that the worker lacks.
 func (r Ref) Lacking() string {
 	if r.Kind == Service {
-		return r.String() + " isn't there, and Services aren't copied: " + withoutService
+		return r.String() + " isn't there, and the WorkerCluster's spec.carry lacks Service: " + withoutService
 	}
 	return r.String() + " isn't there, and the WorkerCluster's spec.carry lacks " + string(r.Kind) + ": the Job's Pods start without it"
 }

@@ -19,11 +19,12 @@ func TestUncarried(t *testing.T) {
 		carried []Kind
 		want    []string
 	}{
-		"nothing is named":   {},
-		"nothing is carried": {spec: spec, want: []string{`service "peers"`, `configmap "c"?`, `secret "s"?`}},
-		"some is":            {spec: spec, carried: []Kind{ConfigMap}, want: []string{`service "peers"`, `secret "s"?`}},
-		"all is that can be": {spec: spec, carried: []Kind{ConfigMap, Secret}, want: []string{`service "peers"`}},
-		"what Pods wait for": {spec: corev1.PodSpec{ServiceAccountName: "a"}},
+		"nothing is named":    {},
+		"nothing is carried":  {spec: spec, want: []string{`service "peers"?`, `configmap "c"?`, `secret "s"?`}},
+		"some is":             {spec: spec, carried: []Kind{ConfigMap}, want: []string{`service "peers"?`, `secret "s"?`}},
+		"all but the Service": {spec: spec, carried: []Kind{ConfigMap, Secret}, want: []string{`service "peers"?`}},
+		"all is":              {spec: spec, carried: []Kind{ConfigMap, Secret, Service}},
+		"what Pods wait for":  {spec: corev1.PodSpec{ServiceAccountName: "a"}},
 	}
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
