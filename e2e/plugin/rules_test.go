@@ -82,7 +82,7 @@ func TestEveryRule(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := terminalFor(t)
 			m := f.RunManager()
-			more := []string{"--carry", "ConfigMap,Secret,ServiceAccount", "--capacity", "Autoscaled"}
+			more := []string{"--carry", "ConfigMap,Secret,Service,ServiceAccount", "--capacity", "Autoscaled"}
 			if rule.Resources[0] == "configmaps" && len(rule.Names) > 0 {
 				more = more[2:] // who carries ConfigMaps may get all of them
 			}

@@ -127,7 +127,7 @@ func (r *Reconciler) statusRejected(ctx context.Context, t *turn, err error) res
 // removeFinalizer removes our finalizer from a hub Job.
 func (r *Reconciler) removeFinalizer(ctx context.Context, t *turn) (result, error) {
 	if t.Job.DeletionTimestamp != nil {
-		if err := r.removeUnseen(ctx, t); err != nil {
+		if err := r.removeUnseen(ctx, t); err != nil && !isRefusal(err) {
 			return result{}, err
 		}
 	}

@@ -494,3 +494,22 @@ func TestNothingWithoutMarksIsLeft(t *testing.T) {
 		}
 	}
 }
+
+// A Job goes in the end though its worker lets nobody read whether it has a mirror.
+func TestDeletedWhereNothingCanBeRead(t *testing.T) {
+	w := newWorld(t)
+	w.worker("b").drains(true)
+	w.refuses = func(sent write) error {
+		if sent.server == "a" && sent.verb != "list" {
+			return apierrors.NewForbidden(batchv1.Resource("jobs"), jobKey.Name, errors.New("no"))
+		}
+		return nil
+	}
+	w.submits(aJob("train"))
+	w.step(time.Second)
+	w.deletes(background)
+	w.step(2 * awaitAtMost)
+	if w.hub.jobs[jobKey] != nil {
+		w.fail("ends as:\n%s", w.state())
+	}
+}
