@@ -1,6 +1,6 @@
 // Package carry decides what is copied to a Job's worker: the ConfigMaps, Secrets, ServiceAccounts
-// and headless Services that the Pod template refers to. It is pure. Package copier reads and writes;
-// package dispatch decides when.
+// and headless Services that the Pod template refers to. It is pure. Package copier reads and
+// writes; package dispatch decides when.
 //
 //	WorkerCluster spec.carry ─┐
 //	hub Job's Pod template ───┴─▶ References ─▶ Select ─▶ annotation on the mirror
@@ -47,8 +47,8 @@
 // The mirror stays suspended in its worker until the source appears, unless the reference is
 // optional, or the worker has an object of that name. If a source is deleted later, its copy stays:
 // Pods on the hub would keep what they have mounted, too. References in imagePullSecrets count as
-// optional, as they do for the kubelet. So does a subdomain; but a mirror waits if the hub's Service
-// of that name can't be read.
+// optional, as they do for the kubelet. So does a subdomain; but a mirror waits if the hub's
+// Service of that name can't be read.
 //
 // # How much is carried
 //
@@ -74,7 +74,7 @@
 //
 // Besides what the manager needs anyway, for the kinds to be carried:
 //
-//	hub     get, list, watch   configmaps, secrets, services, serviceaccounts   (list and watch: metadata only)
+//	hub     get, list, watch   configmaps, secrets, services, serviceaccounts (list and watch: metadata)
 //	worker  get, create, update, patch, delete   the same
 //
 // Without them the mirror stays suspended, and an event on the hub Job says why (hub), or the Job

@@ -92,8 +92,8 @@ func (b busy) Counted() <-chan struct{} {
 
 func (b busy) RestoreStockouts(string, []v1alpha1.Stockout) { b.meanwhile() }
 
-// A registration, or a WorkerCluster, that comes while a replica begins to lead is reconciled once it
-// leads: the reconcile before that wrote nothing.
+// A registration, or a WorkerCluster, that comes while a replica begins to lead is reconciled once
+// it leads: the reconcile before that wrote nothing.
 func TestWhatComesAsAReplicaBeginsToLead(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1alpha1.AddToScheme} {

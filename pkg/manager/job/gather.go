@@ -198,17 +198,7 @@ func (g *gatherer) assigned(s *dispatch.Snapshot, name string, k known) *dispatc
 		return &dispatch.Worker{Name: name, Fits: true}
 	}
 	w, m, view := g.worker(v, s, k), k.mirrors[name], v.View()
-	w.Missed, w.Replaced, w.Own = m.isMissed || m.takenBack != "", m.isReplaced, w.Mirror != nil && w.Mirror.UID == m.created
-	w.Unseen = w.Mirror == nil && m.created == "" && !m.isReplaced && !m.isConfirmed
-	last := mirror.InHubTime(m.last, view.ClockAhead)
-	if w.Synced && w.Mirror == nil && w.Orphan == nil && last != nil && m.rejected != states(s.Job, last) {
-		switch {
-		case s.IsEndedBy(last):
-			w.Mirror = last
-		case m.takenBack != "":
-			w.TakenBack = last
-		}
-	}
+	lookBack(s, &w, m, mirror.InHubTime(m.last, view.ClockAhead))
 	w.Unwanted = unwantedAt(s.Job, view, name)
 	w.StartTimeout = line.StartTimeoutOf(&view.Spec, g.timing.StuckTimeout)
 	w.Stockout = g.line.IsStockedOut(s.Job, name)
@@ -221,6 +211,21 @@ func (g *gatherer) assigned(s *dispatch.Snapshot, name string, k known) *dispatc
 	w.Pods, w.Carry = g.pods(s, &w, m, v), g.carry(s, &w, view)
 	w.Stockout = w.Stockout || w.Pods.Unschedulable > 0 && addsNoNodes(v, s.Job)
 	return &w
+}
+
+// lookBack reads what is remembered of the mirror in a worker, which its watch may not show any
+// more. last is its last state in the hub's time; nil: that isn't known.
+func lookBack(s *dispatch.Snapshot, w *dispatch.Worker, m mirrorMemory, last *batchv1.Job) {
+	w.Missed, w.Replaced, w.Own = m.isMissed || m.takenBack != "", m.isReplaced, w.Mirror != nil && w.Mirror.UID == m.created
+	w.Unseen = w.Mirror == nil && m.created == "" && !m.isReplaced && !m.isConfirmed
+	if w.Synced && w.Mirror == nil && w.Orphan == nil && last != nil && m.rejected != states(s.Job, last) {
+		switch {
+		case s.IsEndedBy(last):
+			w.Mirror = last
+		case m.takenBack != "":
+			w.TakenBack = last
+		}
+	}
 }
 
 // addsNoNodes reports whether a worker's autoscaler says that it adds no nodes for a Job's Pods for

@@ -64,8 +64,8 @@ func (r *Reconciler) patchStatus(ctx context.Context, t *turn, patch []byte) err
 	return nil
 }
 
-// wentOn returns an error if the hub's answer to a write shows that its etcd was put back: the write
-// rests on a state that isn't the last one. since is the latest before the write.
+// wentOn returns an error if the hub's answer to a write shows that its etcd was put back: the
+// write rests on a state that isn't the last one. since is the latest before the write.
 func (r *Reconciler) wentOn(t *turn, since string, answer *batchv1.Job) error {
 	if answer.ResourceVersion == t.Job.ResourceVersion {
 		return nil // nothing has changed by it

@@ -180,8 +180,8 @@ func TestProgressWithoutMarksAsAJobMoves(t *testing.T) {
 	}
 }
 
-// A shard's mirror can't have its marks, and the shard leaves: nothing of it stays, though its manager
-// ends.
+// A shard's mirror can't have its marks, and the shard leaves: nothing of it stays, though its
+// manager ends.
 func TestAShardLeavesWithoutMarks(t *testing.T) {
 	w := newWorld(t)
 	w.isEmbedded("a", "b")
@@ -201,8 +201,8 @@ func TestAShardLeavesWithoutMarks(t *testing.T) {
 	w.expectComplete("0-15")
 }
 
-// A shard leaves its worker, whose policy removes the marks of its mirror as that is stopped: what it
-// has done isn't done again, whenever its manager ends.
+// A shard leaves its worker, whose policy removes the marks of its mirror as that is stopped: what
+// it has done isn't done again, whenever its manager ends.
 func TestProgressWithoutMarksAsAShardLeaves(t *testing.T) {
 	for restart := range 8 {
 		w := newWorld(t)

@@ -29,8 +29,8 @@ import (
 const answerExpires = 5 * time.Second
 
 // verifyWanted makes sure that the hub wants the Job to run on this worker. The answer to the write
-// that placed the Job a moment ago says so, unless the cache shows an earlier state since; any other
-// create takes a live read of the hub. So the plain way of a Job costs no extra request.
+// that placed the Job a moment ago says so, unless the cache shows an earlier state since; any
+// other create takes a live read of the hub. So the plain way of a Job costs no extra request.
 func (r *Reconciler) verifyWanted(ctx context.Context, t *turn, worker string) error {
 	// The wall clock is compared: the monotonic clock stands still with the machine.
 	k := t.record.read(t.Now)

@@ -63,8 +63,8 @@ func (p Placement) Adopt(hub *batchv1.Job, worker string, m *batchv1.Job) (Place
 	return p, true
 }
 
-// Credit adds to a shard what its mirror has settled of the indexes that no shard has: the shard had
-// them before, as far as the hub knew, and has been given others since.
+// Credit adds to a shard what its mirror has settled of the indexes that no shard has: the shard
+// had them before, as far as the hub knew, and has been given others since.
 func (p Placement) Credit(hub *batchv1.Job, worker string, m *batchv1.Job) Placement {
 	if !IsFollowing(m) { // in others, all that isn't in the shard counts as completed
 		return p

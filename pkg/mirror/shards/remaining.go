@@ -14,7 +14,8 @@ func settledIndexes(job *batchv1.Job) intervals.Set {
 		Union(intervals.ParseLenient(ptr.Deref(job.Status.FailedIndexes, ""), n))
 }
 
-// SettledIn are the indexes that have completed or failed by a mirror's status, in its shard or not.
+// SettledIn are the indexes that have completed or failed by a mirror's status, in its shard or
+// not.
 func SettledIn(m *batchv1.Job) intervals.Set {
 	return intervals.ParseLenient(m.Status.CompletedIndexes, intervals.NoLimit).
 		Union(intervals.ParseLenient(ptr.Deref(m.Status.FailedIndexes, ""), intervals.NoLimit))

@@ -89,8 +89,8 @@ func (g *Guard) Check(ctx context.Context) error {
 	return g.Compare(since, now)
 }
 
-// Compare returns an error if the resourceVersion of a write, or of a consistent read, is older than
-// what was the latest before it began.
+// Compare returns an error if the resourceVersion of a write, or of a consistent read, is older
+// than what was the latest before it began.
 func (g *Guard) Compare(since, now string) error {
 	if !ownwrite.NewerVersion(since, now) {
 		g.Saw(now)
