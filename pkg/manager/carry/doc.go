@@ -74,7 +74,7 @@
 //
 // Besides what the manager needs anyway, for the kinds to be carried:
 //
-//	hub     get, list, watch   configmaps, secrets, services, serviceaccounts (list and watch: metadata)
+//	hub     get, list, watch   configmaps, secrets, services, serviceaccounts (watch: metadata)
 //	worker  get, create, update, patch, delete   the same
 //
 // Without them the mirror stays suspended, and an event on the hub Job says why (hub), or the Job
