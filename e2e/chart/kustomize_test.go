@@ -34,7 +34,7 @@ var bases = []struct {
 	{"hub", hubChart, []string{"default"}, nil, "admission.mode=Off,admission.checks=false,kueue.enabled=false"},
 	{"hub with the policy", hubChart, []string{"default", "admission/policy"}, nil, "admission.mode=Policy,kueue.enabled=false"},
 	{"hub with all parts", hubChart, []string{"default", "admission/webhook"}, []string{"carry", "kueue", "pods", "pods/certificate", "webhook"},
-		"carry.kinds={ConfigMap,Secret,ServiceAccount},kueue.readSecrets=true,admission.mode=Webhook,pods.enabled=true,pods.requestCertificate=true"},
+		"carry.kinds={ConfigMap,Secret,Service,ServiceAccount},kueue.readSecrets=true,admission.mode=Webhook,pods.enabled=true,pods.requestCertificate=true"},
 	{"worker", workerChart, []string{"worker"}, nil, ""},
 }
 

@@ -30,7 +30,7 @@ func (r *release) run(name string, listen ...string) charttest.Process {
 // metrics, and hands over to another one. Nothing is refused; every right is used.
 func TestManagerWithTheChartsRights(t *testing.T) {
 	r := newRelease(t, "hub", hubChart)
-	r.install(chartDir(hubChart), "--set", "carry.kinds={ConfigMap,Secret,ServiceAccount},admission.mode=Webhook",
+	r.install(chartDir(hubChart), "--set", "carry.kinds={ConfigMap,Secret,Service,ServiceAccount},admission.mode=Webhook",
 		"--set", "config.workerProbeInterval=1s,crds.keep=false,pods.enabled=true,pods.requestCertificate=true")
 	r.established()
 	r.hasPriority("jobferry-manager")
@@ -43,14 +43,15 @@ func TestManagerWithTheChartsRights(t *testing.T) {
 
 	worker := r.Cluster("w1")
 	r.register("w1", worker)
-	r.kubectl("patch", "workercluster", "w1", "--type=merge", "-p", `{"spec":{"carry":["ConfigMap","Secret","ServiceAccount"]}}`)
+	r.kubectl("patch", "workercluster", "w1", "--type=merge", "-p", `{"spec":{"carry":["ConfigMap","Secret","Service","ServiceAccount"]}}`)
 
 	ns := r.LabelledNamespace(ferrytest.Dispatched, r.cluster)
 	r.kubectl("label", "namespace", ns, "jobferry.dev/pods=enabled")
 	r.kubectl("create", "configmap", "settings", "-n", ns, "--from-literal=a=b")
 	r.kubectl("create", "secret", "generic", "password", "-n", ns, "--from-literal=a=b")
 	r.kubectl("create", "serviceaccount", "runner", "-n", ns)
-	r.Create(r.cluster, job(ns, "pi", referring("settings", "password", "runner")))
+	r.kubectl("create", "service", "clusterip", "peers", "-n", ns, "--clusterip=None")
+	r.Create(r.cluster, job(ns, "pi", referring("settings", "password", "runner", "peers")))
 	r.JobUntil(r.cluster, ns, "pi", rigtest.Complete)
 	r.Create(r.cluster, job(ns, "long", rigtest.RunForever()))
 	r.JobUntil(r.cluster, ns, "long", rigtest.Running(1))
@@ -80,11 +81,11 @@ func job(namespace, name string, options ...rigtest.Option) *batchv1.Job {
 	return rigtest.Job(namespace, name, append([]rigtest.Option{rigtest.ManagedBy("jobferry.dev/dispatcher")}, options...)...)
 }
 
-// referring has the Pods refer to a ConfigMap, a Secret and a ServiceAccount.
-func referring(configMap, secret, account string) rigtest.Option {
+// referring has the Pods refer to a ConfigMap, a Secret, a ServiceAccount and a headless Service.
+func referring(configMap, secret, account, service string) rigtest.Option {
 	return func(j *batchv1.Job) {
 		spec := &j.Spec.Template.Spec
-		spec.ServiceAccountName = account
+		spec.ServiceAccountName, spec.Subdomain = account, service
 		spec.Containers[0].EnvFrom = []corev1.EnvFromSource{
 			{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: configMap}}},
 			{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: secret}}},

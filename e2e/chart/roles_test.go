@@ -24,7 +24,7 @@ type part struct {
 
 var parts = []part{
 	{permissions.Manager, "config/rbac", hubChart, "jobferry-manager", ""},
-	{permissions.Carry, "config/carry", hubChart, "jobferry-carry", "carry.kinds={ConfigMap,Secret,ServiceAccount}"},
+	{permissions.Carry, "config/carry", hubChart, "jobferry-carry", "carry.kinds={ConfigMap,Secret,Service,ServiceAccount}"},
 	{permissions.Subresources, "config/subresources", hubChart, "jobferry-subresources", ""},
 	{permissions.Admission, "config/webhook", hubChart, "jobferry-admission", "admission.mode=Webhook"},
 	{permissions.Kueue, "config/kueue", hubChart, "jobferry-kueue", ""},

@@ -24,7 +24,7 @@ func TestValuesRefused(t *testing.T) {
 		"a negative number":              {hubChart, "replicas=-1", []string{"'/replicas'", "minimum"}},
 		"a log level that there isn't":   {hubChart, "config.logLevel=loud", []string{"'/config/logLevel'", "'error', 'info', 'debug'"}},
 		"a mode that there isn't":        {hubChart, "admission.mode=policy", []string{"'/admission/mode'", "'Auto', 'Policy', 'Webhook', 'Off'"}},
-		"a kind that can't be carried":   {hubChart, "carry.kinds={Role}", []string{"'/carry/kinds/0'", "'ConfigMap', 'Secret', 'ServiceAccount'"}},
+		"a kind that can't be carried":   {hubChart, "carry.kinds={Role}", []string{"'/carry/kinds/0'", "'ConfigMap', 'Secret', 'Service', 'ServiceAccount'"}},
 		"a digest that is a tag":         {hubChart, "image.digest=v1", []string{"'/image/digest'", "does not match"}},
 		"a label that is a number":       {hubChart, "podLabels.a=1", []string{"'/podLabels/a'", "got number, want string"}},
 		"a port out of range":            {workerChart, "networkPolicy.apiServerPorts={70000}", []string{"'/networkPolicy/apiServerPorts/0'", "maximum"}},

@@ -77,7 +77,7 @@ func everyRole(t *testing.T) map[string]*rbacv1.Role {
 		for name, values := range valueSets(t, chart) {
 			args := []string{"-f", values}
 			if chart == hubChart {
-				args = append(args, "--set", "kueue.namespace=kueue-system,carry.kinds={ConfigMap,Secret,ServiceAccount}")
+				args = append(args, "--set", "kueue.namespace=kueue-system,carry.kinds={ConfigMap,Secret,Service,ServiceAccount}")
 			}
 			add(chart+" "+name, render(t, chart, args...))
 		}

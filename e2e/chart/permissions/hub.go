@@ -56,7 +56,7 @@ var hub = []Row{
 // carry are what copying along with Jobs takes on the hub: rows for one kind each, as each can be
 // granted by itself.
 var carry = []Row{
-	carried("configmaps"), carried("secrets"), carried("serviceaccounts"),
+	carried("configmaps"), carried("secrets"), carried("serviceaccounts"), carried("services"),
 }
 
 func carried(resource string) Row {
