@@ -69,7 +69,7 @@ func TestRegisterRefused(t *testing.T) {
 	f.fails(2, []string{"exclude each other"}, "register", "w1", "--worker-context", "w1", "-A", "--namespaces", "a")
 	f.fails(2, []string{"kube-system", "system"}, "register", "w1", "--worker-context", "w1", "--namespaces", "a,kube-system")
 	f.fails(2, []string{"jobferry-system"}, "register", "w1", "--worker-context", "w1", "--namespaces", "jobferry-system")
-	f.fails(2, []string{"--carry Pod", "ConfigMap, Secret, ServiceAccount"}, "register", "w1", "--worker-context", "w1", "--carry", "Pod")
+	f.fails(2, []string{"--carry Pod", "ConfigMap, Secret, Service, ServiceAccount"}, "register", "w1", "--worker-context", "w1", "--carry", "Pod")
 	f.register("w1")
 	f.fails(1, []string{"registered already, as w1"}, "register", "other", "--worker-context", "w1", "-A")
 	f.fails(1, []string{"w1 is another cluster"}, "register", "w1", "--worker-context", "w2")
