@@ -5,7 +5,10 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
@@ -56,4 +59,22 @@ func TestNextPortionIsNoTrouble(t *testing.T) {
 	if slices.Contains(reasons(w.events), v1alpha1.EventMirrorRecreated) {
 		w.fail("events %q", w.events)
 	}
+}
+
+// A shard's mirror has ended with failed indexes, and its shard hasn't: it gets another mirror.
+func TestShardWhoseMirrorHasFailedEarlier(t *testing.T) {
+	w := newWorld(t)
+	w.isEmbedded("a", "b")
+	isDivided(w)
+	b := w.worker("b")
+	b.running = nil
+	b.api.change(jobKey, func(m *batchv1.Job) {
+		m.Status.Active, m.Status.Ready = 0, nil
+		m.Status.Conditions = append(m.Status.Conditions, batchv1.JobCondition{
+			Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: batchv1.JobReasonFailedIndexes, LastTransitionTime: metav1.NewTime(w.clock.Now()),
+		})
+	})
+	w.step(time.Minute)
+	w.finishAll()
+	w.expectComplete("0-15")
 }

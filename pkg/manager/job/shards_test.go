@@ -9,7 +9,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -120,24 +119,6 @@ func TestShardThatIsStuckLeaves(t *testing.T) {
 	if left := hubstate.Get(w.hub.jobs[jobKey], hubstate.Shards); left != "a=0-7" {
 		w.fail("the shards are %s", left)
 	}
-	w.finishAll()
-	w.expectComplete("0-15")
-}
-
-// A shard's mirror has ended with failed indexes, and its shard hasn't: it gets another mirror.
-func TestShardWhoseMirrorHasFailedEarlier(t *testing.T) {
-	w := newWorld(t)
-	w.isEmbedded("a", "b")
-	isDivided(w)
-	b := w.worker("b")
-	b.running = nil
-	b.api.change(jobKey, func(m *batchv1.Job) {
-		m.Status.Active, m.Status.Ready = 0, nil
-		m.Status.Conditions = append(m.Status.Conditions, batchv1.JobCondition{
-			Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: batchv1.JobReasonFailedIndexes, LastTransitionTime: metav1.NewTime(w.clock.Now()),
-		})
-	})
-	w.step(time.Minute)
 	w.finishAll()
 	w.expectComplete("0-15")
 }
