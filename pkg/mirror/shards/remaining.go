@@ -8,17 +8,15 @@ import (
 )
 
 // settledIndexes are the indexes that have completed or failed by the hub Job's status.
-func settledIndexes(job *batchv1.Job) intervals.Set {
-	n := completions(job)
-	return intervals.ParseLenient(job.Status.CompletedIndexes, n).
-		Union(intervals.ParseLenient(ptr.Deref(job.Status.FailedIndexes, ""), n))
-}
+func settledIndexes(job *batchv1.Job) intervals.Set { return settledBelow(job, completions(job)) }
 
 // SettledIn are the indexes that have completed or failed by a mirror's status, in its shard or
 // not.
-func SettledIn(m *batchv1.Job) intervals.Set {
-	return intervals.ParseLenient(m.Status.CompletedIndexes, intervals.NoLimit).
-		Union(intervals.ParseLenient(ptr.Deref(m.Status.FailedIndexes, ""), intervals.NoLimit))
+func SettledIn(m *batchv1.Job) intervals.Set { return settledBelow(m, intervals.NoLimit) }
+
+func settledBelow(job *batchv1.Job, limit int) intervals.Set {
+	return intervals.ParseLenient(job.Status.CompletedIndexes, limit).
+		Union(intervals.ParseLenient(ptr.Deref(job.Status.FailedIndexes, ""), limit))
 }
 
 func completions(job *batchv1.Job) int { return int(ptr.Deref(job.Spec.Completions, 0)) }
