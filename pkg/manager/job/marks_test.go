@@ -42,15 +42,18 @@ func TestRemovedMarks(t *testing.T) {
 	}
 }
 
+// identified gives a Job's Pods the label by which they say whose they are.
+func identified(j *batchv1.Job) {
+	j.Spec.Template.Labels = map[string]string{batchv1.ControllerUidLabel: "hub-1"}
+}
+
 // Marks are removed before the hub knows of the mirror, and the manager ends: the mirror's Pods say
 // whose it is.
 func TestMarksRemovedBeforeTheHubKnows(t *testing.T) {
 	for name, mends := range map[string]bool{"once": true, "again and again": false} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.submits(aJob("train", func(j *batchv1.Job) {
-				j.Spec.Template.Labels = map[string]string{batchv1.ControllerUidLabel: "hub-1"}
-			}))
+			w.submits(aJob("train", identified))
 			a := w.worker("a")
 			if _, err := w.runUntil(func() bool { return a.api.jobs[jobKey] != nil }); err != nil {
 				t.Fatal(err)
@@ -112,9 +115,7 @@ func TestProgressWithoutMarks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.submits(aJob("train", func(j *batchv1.Job) {
-				j.Spec.Template.Labels = map[string]string{batchv1.ControllerUidLabel: "hub-1"}
-			}))
+			w.submits(aJob("train", identified))
 			w.step(time.Minute)
 			a := w.worker("a")
 			a.api.strips = true
@@ -180,35 +181,12 @@ func TestProgressWithoutMarksAsAJobMoves(t *testing.T) {
 	}
 }
 
-// A shard's mirror can't have its marks, and the shard leaves: nothing of it stays, though its
-// manager ends.
-func TestAShardLeavesWithoutMarks(t *testing.T) {
-	w := newWorld(t)
-	w.isEmbedded("a", "b")
-	b := w.worker("b")
-	b.api.strips, b.idle = true, true // it takes its time
-	w.submits(divisible(16, 12))
-	w.step(time.Second)
-	w.edits("wants other workers", annotated(v1alpha1.AnnotationClusterSelector, "name!=b"))
-	w.step(time.Minute)
-	w.start()
-	b.idle = false
-	w.step(time.Minute)
-	if b.api.jobs[jobKey] != nil {
-		w.fail("ends as:\n%s", w.state())
-	}
-	w.finishAll()
-	w.expectComplete("0-15")
-}
-
 // A shard leaves its worker, whose policy removes the marks of its mirror as that is stopped: what
 // it has done isn't done again, whenever its manager ends.
 func TestProgressWithoutMarksAsAShardLeaves(t *testing.T) {
 	for restart := range 8 {
 		w := newWorld(t)
-		w.submits(divisible(16, 12, func(j *batchv1.Job) {
-			j.Spec.Template.Labels = map[string]string{batchv1.ControllerUidLabel: "hub-1"}
-		}))
+		w.submits(divisible(16, 12, identified))
 		w.step(time.Second)
 		b := w.worker("b")
 		b.api.strips = true
@@ -232,9 +210,7 @@ func TestProgressWithoutMarksAsAShardLeaves(t *testing.T) {
 // too.
 func TestADividedJobEndsWithoutMarks(t *testing.T) {
 	w := newWorld(t)
-	w.submits(divisible(16, 12, func(j *batchv1.Job) {
-		j.Spec.Template.Labels = map[string]string{batchv1.ControllerUidLabel: "hub-1"}
-	}))
+	w.submits(divisible(16, 12, identified))
 	w.step(time.Second)
 	losesItsMarks(w, "b")
 	w.worker("a").api.change(jobKey, func(m *batchv1.Job) {
@@ -256,9 +232,7 @@ func TestADividedJobEndsWithoutMarks(t *testing.T) {
 func TestEndWithoutMarksAsAJobMoves(t *testing.T) {
 	for restart := range 10 {
 		w := newWorld(t)
-		w.submits(aJob("train", func(j *batchv1.Job) {
-			j.Spec.Template.Labels = map[string]string{batchv1.ControllerUidLabel: "hub-1"}
-		}))
+		w.submits(aJob("train", identified))
 		w.step(time.Minute)
 		a := w.worker("a")
 		a.api.strips = true
