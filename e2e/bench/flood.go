@@ -77,7 +77,7 @@ func (r *run) rounds(ctx context.Context, product installed) error {
 }
 
 // do goes one round. The manager starts after the floor, whose Jobs it would watch. What is
-// measured once is in the last round.
+// measured once is in the last round, with the manager that isn't compared with.
 func (r *run) do(ctx context.Context, t turn, n int) (err error) {
 	if r.options.Floor {
 		r.options.Progress("floor: %d Jobs straight into one worker", r.options.Jobs)
@@ -99,11 +99,11 @@ func (r *run) do(ctx context.Context, t turn, n int) (err error) {
 		return err
 	}
 	defer func() { r.manager = nil }()
-	return r.manager.whileRuns(ctx, func(ctx context.Context) error { return r.measure(ctx, n) })
+	return r.manager.whileRuns(ctx, func(ctx context.Context) error { return r.measure(ctx, t, n) })
 }
 
 // measure goes the phases of a round for which the manager runs.
-func (r *run) measure(ctx context.Context, n int) error {
+func (r *run) measure(ctx context.Context, t turn, n int) error {
 	if err := awaitWorkers(ctx, r.fleet); err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (r *run) measure(ctx context.Context, n int) error {
 		return fmt.Errorf("warm-up: %w", err)
 	}
 	began := time.Now()
-	if err := r.phases(ctx, n == r.options.Rounds-1); err != nil {
+	if err := r.phases(ctx, n == r.options.Rounds-1 && !t.isBase); err != nil {
 		return err
 	}
 	if err := errors.Join(r.account(ctx), r.countRound(began)); err != nil {

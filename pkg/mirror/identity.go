@@ -38,10 +38,11 @@ func Owns(origin v1alpha1.Origin, hubUID types.UID, job *batchv1.Job) Ownership 
 
 // IsUnmarked reports whether a Job in a worker is the mirror of a hub Job, and lacks a mark: it has
 // the hub Job's UID, is known by its own, or was created with the hub Job's labels for its Pods,
-// which nobody can change, and it has no mark of another Job or origin.
+// which nobody can change, and it has no mark of another Job or origin. No hub takes back what it
+// has left to the worker.
 func IsUnmarked(origin v1alpha1.Origin, hubUID types.UID, job *batchv1.Job, known []types.UID) bool {
 	label, uid := job.Labels[v1alpha1.LabelOrigin], HubUID(job)
-	if label != "" && label != string(origin) || uid != "" && uid != hubUID {
+	if job.Annotations[v1alpha1.AnnotationLeft] != "" || label != "" && label != string(origin) || uid != "" && uid != hubUID {
 		return false
 	}
 	return (label == "" || uid == "") && (uid != "" || slices.Contains(known, job.UID) || selectsFor(hubUID, job))

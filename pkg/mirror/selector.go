@@ -1,11 +1,15 @@
 package mirror
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"maps"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -18,6 +22,41 @@ func NameOnHub(mirror *batchv1.Job) string {
 		return ""
 	}
 	return mirror.Spec.Template.Labels[batchv1.JobNameLabel]
+}
+
+// NewID is the id of a new mirror, for SelectPods.
+func NewID(origin v1alpha1.Origin, key types.NamespacedName) string {
+	return markOf(origin, key) + "-" + string(uuid.NewUUID())
+}
+
+// markOf is what the ids of the mirrors of one name and origin begin with.
+func markOf(origin v1alpha1.Origin, key types.NamespacedName) string {
+	sum := sha256.Sum256([]byte(string(origin) + "/" + key.String()))
+	return hex.EncodeToString(sum[:4])
+}
+
+// MarkIn is the part of a mirror's id that tells its origin and name.
+func MarkIn(id string) (mark string) {
+	mark, _, _ = strings.Cut(id, "-")
+	return mark
+}
+
+// IsMarkOf reports whether the ids of mirrors of a name and origin begin with a mark.
+func IsMarkOf(mark string, origin v1alpha1.Origin, key types.NamespacedName) bool {
+	return mark != "" && mark == markOf(origin, key)
+}
+
+// MadeFor is the UID of the hub Job for which an origin has made a Job in a worker, by the labels
+// of its Pods, which nobody can change. Empty: they don't say, as those of a copy don't, or the Job
+// was left to the worker.
+func MadeFor(origin v1alpha1.Origin, job *batchv1.Job) types.UID {
+	uid := types.UID(job.Spec.Template.Labels[batchv1.ControllerUidLabel])
+	key := types.NamespacedName{Namespace: job.Namespace, Name: job.Name}
+	if !IsMarkOf(MarkIn(job.Spec.Template.Labels[v1alpha1.LabelMirrorID]), origin, key) || !selectsFor(uid, job) ||
+		job.Annotations[v1alpha1.AnnotationLeft] != "" {
+		return ""
+	}
+	return uid
 }
 
 // selectsFor reports whether SelectPods has made the selector of a Job, for a hub Job.

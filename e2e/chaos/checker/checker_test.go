@@ -139,8 +139,8 @@ func TestTwiceWithoutAMove(t *testing.T) {
 	w.expect(Twice)
 }
 
-// A Job controller that was frozen makes Pods for a Job that is being deleted, beside those of the
-// next Job of that name.
+// A Job controller that was frozen, or that hasn't heard of the deletion yet, makes Pods for a Job
+// that is being deleted, beside those of the next Job of that name.
 func TestTwiceForADeletedJob(t *testing.T) {
 	for name, row := range map[string]struct {
 		fault     schedule.Kind
@@ -148,11 +148,12 @@ func TestTwiceForADeletedJob(t *testing.T) {
 		successor types.UID
 		want      []Rule
 	}{
-		"frozen":                              {schedule.FreezeJobController, time.Second, "hub-job-2", nil},
-		"not frozen":                          {schedule.SetClock, time.Second, "hub-job-2", []Rule{Twice}},
+		"frozen":                              {schedule.FreezeJobController, 3 * time.Second, "hub-job-2", nil},
+		"not frozen":                          {schedule.SetClock, 3 * time.Second, "hub-job-2", []Rule{Twice}},
+		"not frozen, a moment later":          {schedule.SetClock, 200 * time.Millisecond, "hub-job-2", nil},
 		"made before":                         {schedule.FreezeJobController, -time.Second, "hub-job-2", []Rule{Twice}},
 		"long after it had been frozen":       {schedule.FreezeJobController, time.Minute, "hub-job-2", []Rule{Twice}},
-		"the same Job, which continues there": {schedule.FreezeJobController, time.Second, "hub-job", []Rule{Twice}},
+		"the same Job, which continues there": {schedule.FreezeJobController, 200 * time.Millisecond, "hub-job", []Rule{Twice}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -130,20 +130,29 @@ func (r *record) areSuccessive(q Question) bool {
 	return r.story.ReplacedInBackground() && first != "" && second != "" && first != second
 }
 
+// atOnceAfter is how long after a mirror's deletion a Job controller that is up makes Pods for it at
+// most, as it hasn't heard of the deletion.
+const atOnceAfter = time.Second
+
 // madeForADeletedJob: the Pods are of two Jobs that had the name one after another, and those of
-// the first were made when it was being deleted already, by a Job controller that had been frozen
-// and hadn't heard of that. In any cluster they run then until the garbage collector ends them;
-// nobody can know beforehand that they will be made.
+// the first were made when it was being deleted already, by a Job controller that hadn't heard of
+// that: it had just been frozen, or the deletion was a moment ago. In any cluster they run then
+// until the garbage collector ends them; nobody can know beforehand that they will be made.
 func (c *Checker) madeForADeletedJob(r *record, q Question) string {
 	p, other := r.pods[q.Pods[0].UID], r.pods[q.Pods[len(q.Pods)-1].UID]
 	if r.sameJob(p, other) {
 		return ""
 	}
 	for _, p := range []*pod{p, other} {
-		if left, is := r.leaving[p.owner]; is && p.seen > left {
-			if excuse := c.find(p.where, p.seen, p.seen, freezesJobController); excuse != "" {
-				return excuse
-			}
+		left, is := r.leaving[p.owner]
+		if !is || p.seen <= left {
+			continue
+		}
+		if p.seen-left <= atOnceAfter {
+			return fmt.Sprintf("made %s after its Job's deletion", p.seen-left)
+		}
+		if excuse := c.find(p.where, p.seen, p.seen, freezesJobController); excuse != "" {
+			return excuse
 		}
 	}
 	return ""

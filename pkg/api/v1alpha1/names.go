@@ -108,13 +108,15 @@ const (
 	// LabelOrigin holds the origin: the id of the hub that a mirror belongs to.
 	LabelOrigin = "jobferry.dev/origin"
 	// LabelMirrorID on the Pods of a mirror is what its selector asks for: each mirror has another
-	// value.
+	// value, which begins with a digest of its origin, namespace and name.
 	LabelMirrorID = "jobferry.dev/mirror-id"
 	// FinalizerEnd keeps a mirror that has a TTL, which only a policy in the worker can have set,
 	// until the hub knows how the Job has ended.
 	FinalizerEnd = "jobferry.dev/end"
 	// AnnotationHubUID holds the UID of the hub Job.
 	AnnotationHubUID = "jobferry.dev/hub-uid"
+	// AnnotationLeft is "true" on a Job that was a mirror, and that the hub has left to its worker.
+	AnnotationLeft = "jobferry.dev/left"
 	// AnnotationProjected holds the record of what was projected; see mirror.Drift.
 	AnnotationProjected = "jobferry.dev/projected"
 	// AnnotationFreshStart marks a mirror that takes the place of a moved Job's mirror and starts

@@ -207,9 +207,7 @@ func TestAWatchThatFailsIsALoss(t *testing.T) {
 	if limit := 3 * w.registry.options.ProbeInterval; view.LossClock.Sub(before) < limit {
 		t.Errorf("since %s, which is less than %s after the watch failed: the fence was kept until then", view.LossClock, limit)
 	}
-	if view.LastContact.Before(view.LossClock) {
-		t.Errorf("answered last at %s, before it was lost at %s", view.LastContact, view.LossClock)
-	}
+	w.until("it answers probes all the same", func() bool { return !worker.View().LastContact.Before(view.LossClock) })
 	c.Break("jobs", false)
 	w.untilState(worker, Ready, v1alpha1.ReasonConnected)
 }

@@ -176,6 +176,10 @@ func (w *Worker) PodTimesAt(mirror types.UID, account usage.Accounted) (then, li
 	return w.feed.Times().TimesAt(mirror, account)
 }
 
+// UnseenMirrors are some of the Jobs of this origin, by what their Pods say, that Mirror doesn't
+// get: they may have lost their marks. None if the Pods aren't watched.
+func (w *Worker) UnseenMirrors() []types.NamespacedName { return w.feed.UnseenMirrors() }
+
 // Reports are those of the Pods of Jobs, for the hub; nil: it shows none.
 func (w *Worker) Reports() *report.Store { return w.feed.Reports() }
 

@@ -17,6 +17,9 @@ func (p *Plan) cleanUp(s *Snapshot) {
 	for _, w := range s.Workers() {
 		p.letGo(s, w, w.Orphan)
 		p.letGo(s, w, w.Mirror)
+		if w.Sought && w.Synced {
+			p.attempt(s, w, SeekUnmarked{At{Name: w.Name}})
+		}
 		if w.Orphan != nil {
 			p.addCleanup(s, w, s.orphaned(w))
 			p.Reports = append(p.Reports, w.copied()...)

@@ -165,6 +165,8 @@ func (r *Reconciler) doIn(ctx context.Context, t *turn, w worker, action dispatc
 	switch a := action.(type) {
 	case dispatch.ConfirmLeft:
 		return r.confirmLeft(ctx, t, w)
+	case dispatch.SeekUnmarked:
+		return r.seekUnmarked(ctx, t, w)
 	case dispatch.CreateMirror:
 		return r.createMirror(ctx, t, w, a)
 	case dispatch.SeedMirror:

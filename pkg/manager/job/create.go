@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,7 +35,7 @@ func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a disp
 	if err != nil {
 		return result{}, err
 	}
-	mirror.SelectPods(t.Job, a.Mirror, string(uuid.NewUUID()))
+	mirror.SelectPods(t.Job, a.Mirror, mirror.NewID(r.options.Origin, t.Key))
 	created, err := r.createFrom(ctx, t, w, a.Mirror, whole)
 	if apierrors.IsAlreadyExists(err) {
 		return r.takeExisting(ctx, t, w)

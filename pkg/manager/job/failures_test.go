@@ -220,13 +220,14 @@ func TestNoActionIsLeftOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, onlyCleansUp := 0, "LetGo" // it fails in TestNothingKeepsAMirrorForGood
+	// These only clean up: they fail in TestNothingKeepsAMirrorForGood and TestMirrorsThatOnlyTheirPodsShow.
+	found, cleansUp := 0, []string{"LetGo", "SeekUnmarked"}
 	ast.Inspect(file, func(n ast.Node) bool {
 		clause, ok := n.(*ast.CaseClause)
 		if !ok || len(clause.List) != 1 {
 			return true
 		}
-		if name, ok := clause.List[0].(*ast.SelectorExpr); ok && name.Sel.Name != onlyCleansUp {
+		if name, ok := clause.List[0].(*ast.SelectorExpr); ok && !slices.Contains(cleansUp, name.Sel.Name) {
 			found++
 			if !slices.ContainsFunc(failingActions, func(f failing) bool { return fmt.Sprintf("%T", f.action) == "dispatch."+name.Sel.Name }) {
 				t.Errorf("%s never fails", name.Sel.Name)

@@ -155,6 +155,7 @@ func (g *gatherer) worker(v workerView, s *dispatch.Snapshot, k known) dispatch.
 		Cleanups:      m.cleanups.UnlessExpired(s.Now),
 		ReleaseSince:  m.release.since(s.Now),
 		Refusal:       m.refusal,
+		Sought:        m.isSought,
 	}
 	found := k.mirrorIn(v, s)
 	if s.SetMirror(&w, found); found == nil && w.Synced && !view.Removing {
@@ -306,7 +307,7 @@ func (g *gatherer) others(ctx context.Context, s *dispatch.Snapshot, from string
 		if m := k.mirrors[w.Name]; w.Name == from && w.Synced && w.Mirror == nil && w.Orphan == nil && m.takenBack != "" {
 			w.TakenBack = mirror.InHubTime(m.last, v.View().ClockAhead)
 		}
-		if w.Mirror != nil || w.Orphan != nil || w.Name == from {
+		if w.Mirror != nil || w.Orphan != nil || w.Sought || w.Name == from {
 			others = append(others, w)
 		}
 	}
@@ -327,8 +328,8 @@ func (g *gatherer) mayHold(s *dispatch.Snapshot, from string, k known) []workerV
 	for _, id := range s.Gone.Mirrors {
 		add(id.Worker)
 	}
-	for name, m := range k.mirrors { // written, and not in the cache yet
-		if m.write.job != nil {
+	for name, m := range k.mirrors { // written, and not in the cache yet, or without marks
+		if m.write.job != nil || m.isSought {
 			add(name)
 		}
 	}

@@ -249,5 +249,41 @@ func (r *Reconciler) removeUnseen(ctx context.Context, t *turn) error {
 	return nil
 }
 
+// seekUnmarked looks for a mirror without marks, of which only its Pods say that it's one. They may
+// be made up by whoever makes Pods in the worker: what counts is the Job itself.
+func (r *Reconciler) seekUnmarked(ctx context.Context, t *turn, w worker) (result, error) {
+	existing, err := existingIn(ctx, t, w)
+	if err == nil && existing != nil {
+		err = r.takeUnmarked(ctx, t, w, existing)
+	}
+	if err != nil {
+		return result{}, err
+	}
+	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.isSought = false })
+	return changed, nil
+}
+
+// takeUnmarked gives a mirror its marks again, or deletes it if its hub Job is gone.
+func (r *Reconciler) takeUnmarked(ctx context.Context, t *turn, w worker, existing *batchv1.Job) error {
+	uid := mirror.MadeFor(r.options.Origin, existing)
+	if uid == "" || !mirror.IsUnmarked(r.options.Origin, uid, existing, nil) {
+		return nil
+	}
+	if t.Job != nil && t.Job.UID == uid {
+		if !r.isUnmarked(t, w, existing) {
+			return nil
+		}
+		_, err := r.mark(ctx, t, w, existing)
+		return err
+	}
+	if gone, err := r.isGone(ctx, t.Key, uid); err != nil || !gone {
+		return err
+	}
+	if err := r.guard.Check(ctx); err != nil {
+		return err
+	}
+	return r.deleteUnseen(ctx, t, w, existing, metav1.DeletePropagationForeground)
+}
+
 // goes is the error for a mirror that is being deleted, and that no watch shows.
 func goes(w worker) error { return &workerError{w.Name(), errLeaving} }

@@ -50,7 +50,7 @@ func (r *record) updateMirrorLocked(worker string, change func(*mirrorMemory)) {
 func (r *record) forgetMirrorsLocked() {
 	maps.DeleteFunc(r.mirrors, func(worker string, of *mirrorMemory) bool {
 		isOver := of.write == (ownWrite{}) && of.cleanups == (dispatch.Attempts{}) && of.release == (releaseClock{}) &&
-			!of.isCleaned && !of.unreleased && of.rejected == ""
+			!of.isCleaned && !of.isSought && !of.unreleased && of.rejected == ""
 		if isOver {
 			r.store.unlinkMirrorLocked(r, worker)
 		}

@@ -193,7 +193,7 @@ func (r *Reconciler) disownMirror(ctx context.Context, t *turn, w worker, a disp
 	}
 	patch := marksPatch(left,
 		map[string]any{v1alpha1.LabelOrigin: nil},
-		map[string]any{v1alpha1.AnnotationHubUID: nil, v1alpha1.AnnotationProjected: nil})
+		map[string]any{v1alpha1.AnnotationHubUID: nil, v1alpha1.AnnotationProjected: nil, v1alpha1.AnnotationLeft: "true"})
 	if _, err := sendPatch(ctx, w, left, patch); err != nil {
 		return result{changed: apierrors.IsNotFound(err)}, client.IgnoreNotFound(err)
 	}

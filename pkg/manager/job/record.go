@@ -115,6 +115,9 @@ type mirrorMemory struct {
 	// isMissed: the watch shows the mirror no more, and nobody has deleted it. It may have lost its
 	// marks.
 	isMissed bool
+	// isSought: Pods say that there is a mirror that the watch doesn't show, and this process hasn't
+	// looked for it.
+	isSought bool
 	// isConfirmed: this process has asked the worker itself for a mirror that its watch doesn't show.
 	isConfirmed bool
 	// write is the last write to the mirror.

@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -42,6 +43,9 @@ const (
 	minRetry = 10 * time.Millisecond
 	maxRetry = 30 * time.Second
 )
+
+// seekInterval is how often the Pods of workers are asked for mirrors that no watch shows.
+const seekInterval = 15 * time.Second
 
 // New returns the controller of hub Jobs. Before SetupWithManager it serves only as
 // clusters.Placements.
@@ -102,7 +106,11 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, registered *clusters.Reg
 	if err := r.setupCarry(mgr, t); err != nil {
 		return fmt.Errorf("carried objects: %w", err)
 	}
-	if err := errors.Join(mgr.Add(r.startup), mgr.Add(collect(&jobsCollector{r.store, r.workers, r.line}))); err != nil {
+	seek := manager.RunnableFunc(func(ctx context.Context) error {
+		wait.UntilWithContext(ctx, func(context.Context) { t.seekUnmarked() }, seekInterval)
+		return nil
+	})
+	if err := errors.Join(mgr.Add(r.startup), mgr.Add(seek), mgr.Add(collect(&jobsCollector{r.store, r.workers, r.line}))); err != nil {
 		return fmt.Errorf("jobs: %w", err)
 	}
 	if _, err := mgr.GetCache().GetInformer(context.Background(), &schedulingv1.PriorityClass{}, cache.BlockUntilSynced(false)); err != nil {

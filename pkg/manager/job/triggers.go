@@ -137,6 +137,20 @@ func (t *triggers) lookAtWorker(worker string) {
 	t.EnqueueUnplaced()
 }
 
+// seekUnmarked has the Jobs of this origin looked at that only their Pods show. A mirror may lose its
+// marks while no process sees it that knows its UID.
+func (t *triggers) seekUnmarked() {
+	for _, w := range t.workers.list() {
+		if !w.Synced() {
+			continue
+		}
+		for _, key := range w.UnseenMirrors() {
+			t.store.open(key).updateMirror(w.Name(), func(m *mirrorMemory) { m.isSought = true })
+			t.Enqueue(key)
+		}
+	}
+}
+
 // CapacityFreed implements clusters.Listener.
 func (t *triggers) CapacityFreed(worker string, c placement.Change) { t.line.Changed(worker, c) }
 

@@ -47,6 +47,8 @@ type worker interface {
 	Hold(ctx context.Context) (held context.Context, release func())
 	Ledger() *placement.Ledger
 	Mirrors() []packed.Facts
+	// UnseenMirrors are some Jobs that Pods there say are mirrors, and that Mirror doesn't get.
+	UnseenMirrors() []types.NamespacedName
 }
 
 // workers is what the controller uses of the registry of workers.

@@ -121,6 +121,17 @@ func (v *fakeWorker) Mirror(key types.NamespacedName) (*batchv1.Job, bool) {
 	return m, ok
 }
 
+// UnseenMirrors implements worker: the Pods of what runs say what they are.
+func (v *fakeWorker) UnseenMirrors() (unseen []types.NamespacedName) {
+	for key, m := range v.api.jobs {
+		_, isSeen := v.seen[key]
+		if m.Status.Active > 0 && !isSeen {
+			unseen = append(unseen, key)
+		}
+	}
+	return unseen
+}
+
 func (v *fakeWorker) Unschedulable(uid types.UID) placement.Report {
 	report := v.ledger.Unschedulable(uid)
 	for _, job := range v.api.jobs {

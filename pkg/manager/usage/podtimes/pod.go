@@ -5,6 +5,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // Start is when a node was assigned to a Pod; zero: none is, or it isn't known.
@@ -61,6 +64,9 @@ func Slim(pod *corev1.Pod) (*corev1.Pod, bool) {
 		return slim, false
 	}
 	slim.OwnerReferences = []metav1.OwnerReference{{Kind: owner.Kind, UID: owner.UID, Controller: owner.Controller}}
+	if mark := mirror.MarkIn(pod.Labels[v1alpha1.LabelMirrorID]); mark != "" {
+		slim.OwnerReferences[0].Name, slim.Labels = owner.Name, map[string]string{v1alpha1.LabelMirrorID: mark}
+	}
 	slim.Spec.NodeName, slim.Status.Phase = pod.Spec.NodeName, pod.Status.Phase
 	if start := Start(pod); !start.IsZero() {
 		slim.Status.StartTime = &metav1.Time{Time: start}

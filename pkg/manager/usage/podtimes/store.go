@@ -3,15 +3,20 @@ package podtimes
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unique"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
+	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 const (
@@ -21,14 +26,17 @@ const (
 	maxPods = 200_000
 	// maxUID is how many bytes a UID may have; others are no API server's.
 	maxUID = 64
+	// maxName is how many bytes the name of a Job may have.
+	maxName = validation.DNS1123SubdomainMaxLength
 	// maxTime bounds a Pod's time, which its worker decides.
 	maxTime = 10 * 365 * 24 * time.Hour
 )
 
 // Store has the times of one worker's Pods. Its methods may be called from any goroutine.
 type Store struct {
-	now   func() time.Time
-	ahead func() time.Duration
+	origin v1alpha1.Origin
+	now    func() time.Time
+	ahead  func() time.Duration
 
 	mu   sync.Mutex
 	pods map[types.UID]*pod
@@ -65,6 +73,10 @@ type pod struct {
 type jobTimes struct {
 	uid   types.UID
 	times usage.Times
+	// mirror is its name if its Pods say that it's a mirror of this origin, and askedFor when Unseen
+	// last named it.
+	mirror   types.NamespacedName
+	askedFor time.Time
 	// starts is the sum of when the Pods that run got their nodes, by their own times, in milliseconds
 	// since 1970.
 	starts int64
@@ -73,8 +85,8 @@ type jobTimes struct {
 
 // New makes the store of a worker without Pods. Now is the hub's clock, and ahead is how far it's
 // ahead of the worker's.
-func New(now func() time.Time, ahead func() time.Duration) *Store {
-	return &Store{now: now, ahead: ahead, pods: map[types.UID]*pod{}, jobs: map[types.UID]*jobTimes{}}
+func New(origin v1alpha1.Origin, now func() time.Time, ahead func() time.Duration) *Store {
+	return &Store{origin: origin, now: now, ahead: ahead, pods: map[types.UID]*pod{}, jobs: map[types.UID]*jobTimes{}}
 }
 
 // Times are those of a Job's Pods, by the UID of the Job in the worker.
@@ -155,6 +167,31 @@ func (s *Store) remove(uid types.UID, p *pod, known, until time.Time) {
 	s.unlink(p)
 }
 
+const (
+	// unseenAtOnce is how many Jobs Unseen names at a time, and unseenAgain after how long one again: a
+	// worker's tenant may make Pods that name any Job.
+	unseenAtOnce = 20
+	unseenAgain  = 10 * time.Minute
+)
+
+// Unseen are some of the mirrors of this origin, by what their Pods say, that aren't among those
+// which are seen.
+func (s *Store) Unseen(isSeen func(types.NamespacedName) bool) (unseen []types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	for _, j := range s.jobs {
+		if len(unseen) == unseenAtOnce {
+			break
+		}
+		if j.mirror.Name != "" && j.first != nil && now.Sub(j.askedFor) >= unseenAgain && !isSeen(j.mirror) {
+			j.askedFor = now
+			unseen = append(unseen, j.mirror)
+		}
+	}
+	return unseen
+}
+
 // Keys are the Pods that are there.
 func (s *Store) Keys() []types.UID {
 	s.mu.Lock()
@@ -194,6 +231,10 @@ func (s *Store) add(object *corev1.Pod) *pod {
 	j := s.jobs[owner.UID]
 	if j == nil {
 		j = &jobTimes{uid: owner.UID}
+		key := types.NamespacedName{Namespace: object.Namespace, Name: owner.Name}
+		if len(key.Name) <= maxName && mirror.IsMarkOf(mirror.MarkIn(object.Labels[v1alpha1.LabelMirrorID]), s.origin, key) {
+			j.mirror = types.NamespacedName{Namespace: unique.Make(key.Namespace).Value(), Name: strings.Clone(key.Name)}
+		}
 		s.jobs[owner.UID] = j
 	}
 	p := &pod{job: j, next: j.first, bound: s.sane(bound), created: object.CreationTimestamp.Unix()}

@@ -13,7 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
+	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 const theJob types.UID = "job"
@@ -30,7 +32,7 @@ type story struct {
 
 func newStory(t *testing.T) *story {
 	s := &story{t: t, now: began}
-	s.Store = New(func() time.Time { return s.now }, func() time.Duration { return s.ahead })
+	s.Store = New("hub-a", func() time.Time { return s.now }, func() time.Duration { return s.ahead })
 	return s
 }
 
@@ -437,5 +439,51 @@ func TestMirrorsOfOneUID(t *testing.T) {
 	t.Logf("%d looks at %d Pods", looks, pods)
 	if looks > most || latest < seconds-2 {
 		t.Errorf("%d looks at all Pods, the last after %d s, want %d, and always some", looks, latest, most)
+	}
+}
+
+// What Pods say of the Jobs that control them is asked for, some of them at a time.
+func TestUnseen(t *testing.T) {
+	s, origin := newStory(t), v1alpha1.Origin("hub-a")
+	jobs := map[types.NamespacedName]bool{}
+	add := func(n int, origin v1alpha1.Origin, named string) {
+		p := running(types.UID(fmt.Sprint("pod-", n)), began)
+		p.Namespace, p.OwnerReferences[0].UID = "team", types.UID(fmt.Sprint("job-", n))
+		key := types.NamespacedName{Namespace: "team", Name: fmt.Sprint("job-", n)}
+		p.OwnerReferences[0].Name = key.Name
+		key.Name += named
+		p.Labels = map[string]string{v1alpha1.LabelMirrorID: mirror.NewID(origin, key)}
+		slim, _ := Slim(p)
+		slim, _ = Slim(slim)
+		s.Set(slim)
+		jobs[key] = true
+	}
+	for n := range 2 * unseenAtOnce {
+		add(n, origin, "")
+	}
+	add(1000, "hub-b", "")
+	add(1001, origin, "-of-another-name")
+	seen := types.NamespacedName{Namespace: "team", Name: "job-0"}
+	isSeen := func(key types.NamespacedName) bool { return key == seen }
+	found := map[types.NamespacedName]bool{}
+	for _, want := range []int{unseenAtOnce, unseenAtOnce - 1, 0} {
+		unseen := s.Unseen(isSeen)
+		if len(unseen) != want {
+			t.Fatalf("%d are named, want %d", len(unseen), want)
+		}
+		for _, key := range unseen {
+			if key == seen || found[key] || !jobs[key] {
+				t.Errorf("%s is named", key)
+			}
+			found[key] = true
+		}
+	}
+	s.pass(unseenAgain)
+	if got := len(s.Unseen(isSeen)); got != unseenAtOnce {
+		t.Errorf("later, %d are named", got)
+	}
+	s.Forget()
+	if got := s.Unseen(isSeen); len(got) > 0 {
+		t.Errorf("%v are named of no Pods", got)
 	}
 }

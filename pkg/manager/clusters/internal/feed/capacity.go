@@ -55,7 +55,7 @@ func newCapacityInformers(l *link.Link, call Options) (*capacityInformers, error
 	store.PaceBy(clock.Now, after)
 	store.Ledger.OnStuck(call.PodsStuck)
 	store.Ledger.OnLeft(func() { after(continueAfter, store.Ledger.Continue) })
-	i := &capacityInformers{store: store, times: podtimes.New(clock.Now, l.ClockAhead)}
+	i := &capacityInformers{store: store, times: podtimes.New(call.Origin, clock.Now, l.ClockAhead)}
 	gathered := gathering{link: l, event: func() {}}
 	i.nodes = gathered.kind(corev1.SchemeGroupVersion, "nodes", nodeIntake, nodesTo(store, call.NumbersChanged).sink)
 	i.pods = gathered.kind(corev1.SchemeGroupVersion, "pods", podIntake, podsTo(store, call.NumbersChanged).sink)

@@ -187,6 +187,14 @@ func (f *Feed) Mirror(key types.NamespacedName) (*batchv1.Job, bool) {
 	return job.Unpack(), true
 }
 
+// UnseenMirrors are some of the Jobs of this origin, by what their Pods say, that the cache lacks.
+func (f *Feed) UnseenMirrors() []types.NamespacedName {
+	return f.capacity.times.Unseen(func(key types.NamespacedName) bool {
+		_, found, err := f.mirrors.store.GetByKey(key.String())
+		return found && err == nil
+	})
+}
+
 // Mirrors are all Jobs of this origin in the cache, in no order.
 func (f *Feed) Mirrors() []packed.Facts {
 	objects := f.mirrors.store.List()
