@@ -59,6 +59,16 @@ func MadeFor(origin v1alpha1.Origin, job *batchv1.Job) types.UID {
 	return uid
 }
 
+// SelectsByID reports whether SelectPods has made a mirror's selector.
+func SelectsByID(m *batchv1.Job) bool {
+	return m.Spec.Selector != nil && m.Spec.Selector.MatchLabels[v1alpha1.LabelMirrorID] != ""
+}
+
+// HasPods reports whether a Job controller has found Pods of a Job that got ready or ended.
+func HasPods(job *batchv1.Job) bool {
+	return deref(job.Status.Ready) > 0 || job.Status.Succeeded+job.Status.Failed > 0
+}
+
 // selectsFor reports whether SelectPods has made the selector of a Job, for a hub Job.
 func selectsFor(hubUID types.UID, job *batchv1.Job) bool {
 	id := job.Spec.Template.Labels[v1alpha1.LabelMirrorID]

@@ -30,3 +30,10 @@ func Unplaced(hub *batchv1.Job, now time.Time) Verdict {
 	}
 	return r.conclude()
 }
+
+// WithoutPods is the status of a Job that has no Pods any more.
+func WithoutPods(s *batchv1.JobStatus) *batchv1.JobStatus {
+	without := s.DeepCopy()
+	clearLiveCounters(without)
+	return without
+}

@@ -7,8 +7,11 @@ import (
 	"strings"
 )
 
-// Policy is one for Jobs.
-type Policy struct{ Name string }
+// Policy is one for Jobs, or for Pods.
+type Policy struct {
+	Name   string
+	OfPods bool
+}
 
 // Refuses makes it one that refuses an operation, with a message.
 func (p Policy) Refuses(operation, message string) string {
@@ -46,6 +49,10 @@ func (p Policy) Strips(marks ...string) string {
 }
 
 func (p Policy) text(kind, operations, spec, binding string) string {
+	of := "apiGroups: [batch], apiVersions: [v1], resources: [jobs]"
+	if p.OfPods {
+		of = `apiGroups: [""], apiVersions: [v1], resources: [pods]`
+	}
 	return fmt.Sprintf(`
 apiVersion: admissionregistration.k8s.io/v1
 kind: %[1]s
@@ -54,12 +61,12 @@ spec:
   failurePolicy: Fail
   matchConstraints:
     resourceRules:
-    - {apiGroups: [batch], apiVersions: [v1], operations: [%[3]s], resources: [jobs]}
+    - {%[6]s, operations: [%[3]s]}
 %[4]s
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: %[1]sBinding
 metadata: {name: %[2]s}
 spec: {policyName: %[2]s%[5]s}
-`, kind, p.Name, operations, spec, binding)
+`, kind, p.Name, operations, spec, binding, of)
 }

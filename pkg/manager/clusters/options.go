@@ -123,6 +123,9 @@ type Listener interface {
 	// PodsStuck: a Pod of a mirror is found to wait for its node, or on it, or such a node doesn't
 	// come for now. See placement.Ledger. The worker says of which Job.
 	PodsStuck(worker string, key types.NamespacedName)
+	// PodUnlabelled: a Pod that a Job controls was added or changed, and lacks the label by which a
+	// mirror selects its Pods. It's said of all Jobs in a worker.
+	PodUnlabelled(worker string, key types.NamespacedName, job types.UID)
 }
 
 func (o Options) withDefaults() Options {

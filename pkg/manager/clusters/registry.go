@@ -218,6 +218,9 @@ func (r *Registry) callbacks(name string) feed.Options {
 		},
 		CapacityFreed:  func(c placement.Change) { r.tell(func(l Listener) { l.CapacityFreed(name, c) }) },
 		PodsStuck:      func(key types.NamespacedName) { r.tell(func(l Listener) { l.PodsStuck(name, key) }) },
+		PodUnlabelled: func(key types.NamespacedName, job types.UID) {
+			r.tell(func(l Listener) { l.PodUnlabelled(name, key, job) })
+		},
 		NumbersChanged: func() { r.numbersChanged(name) },
 	}
 	if pods := r.options.Pods; pods != nil {

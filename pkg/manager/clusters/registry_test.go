@@ -51,6 +51,8 @@ func (o *observer) WorkerRestored(string) {}
 
 func (o *observer) PodsStuck(string, types.NamespacedName) {}
 
+func (o *observer) PodUnlabelled(string, types.NamespacedName, types.UID) {}
+
 func names(workers []*Worker) string {
 	all := []string{}
 	for _, w := range workers {

@@ -83,6 +83,7 @@ func (w *world) WorkerChanged(string)                                     { w.ch
 func (w *world) CapacityFreed(string, placement.Change)                   { w.changed() }
 func (w *world) WorkerRestored(string)                                    { w.restored.Add(1) }
 func (w *world) PodsStuck(string, types.NamespacedName)                   {}
+func (w *world) PodUnlabelled(string, types.NamespacedName, types.UID)    {}
 
 func (w *world) changed() {
 	select {

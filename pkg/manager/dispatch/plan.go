@@ -132,7 +132,11 @@ type WriteStatus struct {
 }
 
 // RemoveFinalizer removes our finalizer from the hub Job.
-type RemoveFinalizer struct{}
+type RemoveFinalizer struct {
+	// Stopped: the Job has no Pods any more, or none that it has to do with. While somebody else's
+	// finalizer keeps it, its status shows none.
+	Stopped bool
+}
 
 // Worker implements Action: these write to the hub.
 func (Place) Worker() string { return "" }

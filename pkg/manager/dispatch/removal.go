@@ -17,8 +17,9 @@ func planDeleting(s *Snapshot) Plan {
 		return Plan{}
 	}
 	var plan Plan
-	waits := false
+	waits, stopped := false, s.Deletion != metav1.DeletePropagationOrphan
 	for _, w := range s.holders() {
+		stopped = stopped && w.Synced && w.Mirror == nil
 		switch {
 		case w.Registered && !w.Synced && !w.isLost():
 			plan.awaitConnection(s, w, "to remove the Job there")
@@ -40,7 +41,7 @@ func planDeleting(s *Snapshot) Plan {
 	}
 	if !waits && s.hasFinalizer() { // somebody else's may hold it longer
 		plan.confirmGone(s)
-		plan.Actions = append(plan.Actions, RemoveFinalizer{})
+		plan.Actions = append(plan.Actions, RemoveFinalizer{Stopped: stopped})
 	}
 	return plan
 }

@@ -163,6 +163,9 @@ func (all *Renewers) CapacityFreed(string, placement.Change) {}
 // PodsStuck implements clusters.Listener.
 func (all *Renewers) PodsStuck(string, types.NamespacedName) {}
 
+// PodUnlabelled implements clusters.Listener.
+func (all *Renewers) PodUnlabelled(string, types.NamespacedName, types.UID) {}
+
 func (all *Renewers) wake(name string) {
 	all.mu.Lock()
 	defer all.mu.Unlock()

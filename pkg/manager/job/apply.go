@@ -134,7 +134,7 @@ func (r *Reconciler) act(ctx context.Context, t *turn, action dispatch.Action) (
 	case dispatch.WriteStatus:
 		return r.writeStatus(ctx, t, a)
 	case dispatch.RemoveFinalizer:
-		return r.removeFinalizer(ctx, t)
+		return r.removeFinalizer(ctx, t, a)
 	}
 	name := action.Worker()
 	w, ok := r.workers.get(name)

@@ -282,3 +282,26 @@ func TestAMirrorThatIsDeletedForLong(t *testing.T) {
 		})
 	}
 }
+
+// A hub Job that another's finalizer keeps shows no Pods when it has none, and what it had where
+// they run on.
+func TestADeletedJobThatAnothersFinalizerKeeps(t *testing.T) {
+	for policy, active := range map[metav1.DeletionPropagation]int32{background: 0, foreground: 0, orphaning: 2} {
+		t.Run(string(policy), func(t *testing.T) {
+			w := newWorld(t)
+			runs(w)
+			w.edits("keeps it", func(j *batchv1.Job) { j.Finalizers = append(j.Finalizers, "example.org/keeps") })
+			w.step(time.Second)
+			w.deletes(policy)
+			w.deliver() // the garbage collector hides how
+			w.step(time.Minute)
+			job := w.hub.jobs[jobKey]
+			if job == nil || slices.Contains(job.Finalizers, v1alpha1.FinalizerMirror) || job.Status.Active != active || ptr.Deref(job.Status.Ready, 0) != active {
+				w.fail("ends as:\n%s", w.state())
+			}
+			if job.Status.Succeeded != 1 || w.worker("a").api.jobs[jobKey] != nil {
+				w.fail("ends as:\n%s", w.state())
+			}
+		})
+	}
+}

@@ -125,13 +125,17 @@ func (r *Reconciler) statusRejected(ctx context.Context, t *turn, err error) res
 }
 
 // removeFinalizer removes our finalizer from a hub Job.
-func (r *Reconciler) removeFinalizer(ctx context.Context, t *turn) (result, error) {
+func (r *Reconciler) removeFinalizer(ctx context.Context, t *turn, a dispatch.RemoveFinalizer) (result, error) {
 	if t.Job.DeletionTimestamp != nil {
 		if err := r.removeUnseen(ctx, t); err != nil && !isRefusal(err) {
 			return result{}, err
 		}
 	}
-	err := r.patchStatus(ctx, t, mirror.StatusPatch(t.Job, &t.Job.Status, mirror.Finalizers(t.Job, false)))
+	status, others := &t.Job.Status, mirror.Finalizers(t.Job, false)
+	if a.Stopped && len(others) > 0 {
+		status = mirror.WithoutPods(status)
+	}
+	err := r.patchStatus(ctx, t, mirror.StatusPatch(t.Job, status, others))
 	if err == nil && t.Job.DeletionTimestamp != nil {
 		r.accountant.count(t.Job, t.Account().Closed()) // nobody will write it
 	}

@@ -132,6 +132,10 @@ func removes(marks []string) string {
 // that can't change any more.
 const givesAway = "changes spec.managedBy of Jobs, so that another Job controller has them, or none: look for a policy there"
 
+// stripsPods is why a mirror is taken back of which the Job controller doesn't find its Pods.
+const stripsPods = "removes the label " + v1alpha1.LabelMirrorID + " from Pods, without which their Job controller doesn't find them, " +
+	"and makes more and more: look for a policy there, and have it leave " + v1alpha1.KeyPrefix + "* alone. Pods that were made stay"
+
 // takeBack removes a mirror that can't be followed. The worker is passed over when the mirror and
 // its Pods are gone, or the Job would run twice.
 func (r *Reconciler) takeBack(ctx context.Context, t *turn, w worker, taken *batchv1.Job, why string) error {

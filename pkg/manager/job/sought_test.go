@@ -1,12 +1,17 @@
 package job
 
 import (
+	"cmp"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
@@ -80,5 +85,55 @@ func madeAs(origin v1alpha1.Origin, name string) func(*batchv1.Job) {
 	return func(m *batchv1.Job) {
 		id := mirror.NewID(origin, types.NamespacedName{Namespace: m.Namespace, Name: name})
 		m.Spec.Template.Labels[v1alpha1.LabelMirrorID], m.Spec.Selector.MatchLabels[v1alpha1.LabelMirrorID] = id, id
+	}
+}
+
+// A worker removes the label by which a mirror selects its Pods: the mirror is taken back before
+// its Job controller has made very many. Pods that only say that they are of a mirror do nothing to
+// one that has some.
+func TestPodsWithoutTheirLabel(t *testing.T) {
+	for name, row := range map[string]struct {
+		of     types.UID // empty: the mirror
+		has    bool      // the mirror has found Pods
+		manual bool      // its user has written its selector
+		stays  bool
+	}{
+		"its first":              {},
+		"one beside others":      {has: true, stays: true},
+		"another Job's":          {of: "another", stays: true},
+		"of the user's selector": {manual: true, stays: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			a := w.worker("a")
+			a.idle = true
+			w.submits(aJob("train", func(j *batchv1.Job) {
+				if row.manual {
+					j.Spec.ManualSelector, j.Spec.Selector = ptr.To(true), &metav1.LabelSelector{MatchLabels: map[string]string{"app": "train"}}
+					j.Spec.Template.Labels = map[string]string{"app": "train"}
+				}
+			}))
+			w.step(time.Second)
+			a.api.change(jobKey, func(m *batchv1.Job) {
+				m.Status.StartTime, m.Status.Active = ptr.To(metav1.NewTime(w.clock.Now())), 2
+				if row.has {
+					m.Status.Ready = ptr.To[int32](1)
+				}
+			})
+			w.step(time.Second)
+			uid := a.api.jobs[jobKey].UID
+			w.triggers.PodUnlabelled("a", jobKey, cmp.Or(row.of, uid))
+			w.run()
+			a.idle = false
+			w.step(time.Minute)
+			m := a.api.jobs[jobKey]
+			if stays := m != nil && m.UID == uid; stays != row.stays || w.running("b") == row.stays {
+				w.fail("it stays: %v\n%s", stays, w.state())
+			}
+			says := slices.ContainsFunc(w.events, func(e string) bool { return strings.Contains(e, "removes the label "+v1alpha1.LabelMirrorID) })
+			if says == row.stays {
+				w.fail("events: %q", w.events)
+			}
+		})
 	}
 }

@@ -158,6 +158,20 @@ func (t *triggers) CapacityFreed(worker string, c placement.Change) { t.line.Cha
 // kubelet says that a Pod of it can't start.
 func (t *triggers) PodsStuck(_ string, key types.NamespacedName) { t.Enqueue(key) }
 
+// PodUnlabelled implements clusters.Listener. A Pod that its mirror doesn't select is let go by the
+// Job controller, which makes another one in its place, and so on.
+func (t *triggers) PodUnlabelled(worker string, key types.NamespacedName, job types.UID) {
+	w, ok := t.workers.get(worker)
+	if !ok {
+		return
+	}
+	if m, _ := w.Mirror(key); m == nil || m.UID != job || !mirror.SelectsByID(m) || mirror.HasPods(m) {
+		return
+	}
+	t.store.open(key).updateMirror(worker, func(m *mirrorMemory) { m.created, m.takenBack = job, stripsPods })
+	t.Enqueue(key)
+}
+
 // jobEvents handles the watch of the hub's Jobs.
 func (t *triggers) jobEvents() handler.TypedEventHandler[*batchv1.Job, ctrl.Request] {
 	type q = handler.TypedFuncs[*batchv1.Job, ctrl.Request]

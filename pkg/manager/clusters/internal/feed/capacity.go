@@ -6,10 +6,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
 	"github.com/jobferry/jobferry/pkg/manager/pods/report"
 	"github.com/jobferry/jobferry/pkg/manager/usage/podtimes"
@@ -58,7 +60,7 @@ func newCapacityInformers(l *link.Link, call Options) (*capacityInformers, error
 	i := &capacityInformers{store: store, times: podtimes.New(call.Origin, clock.Now, l.ClockAhead)}
 	gathered := gathering{link: l, event: func() {}}
 	i.nodes = gathered.kind(corev1.SchemeGroupVersion, "nodes", nodeIntake, nodesTo(store, call.NumbersChanged).sink)
-	i.pods = gathered.kind(corev1.SchemeGroupVersion, "pods", podIntake, podsTo(store, call.NumbersChanged).sink)
+	i.pods = gathered.kind(corev1.SchemeGroupVersion, "pods", podIntake, podsTo(store, unlabelledPods(call.PodUnlabelled), call.NumbersChanged).sink)
 	i.pods.fields = unfinishedPods
 	to := timesTo(i.times)
 	if call.PodShown != nil {
@@ -97,9 +99,29 @@ func nodesTo(to *placement.Store, changed func()) fanOut[string, *corev1.Node] {
 	return fanOut[string, *corev1.Node]{(*corev1.Node).GetName, []store[string, *corev1.Node]{to.Ledger.Nodes()}, changed}
 }
 
-func podsTo(to *placement.Store, changed func()) fanOut[types.UID, *corev1.Pod] {
-	return fanOut[types.UID, *corev1.Pod]{(*corev1.Pod).GetUID, []store[types.UID, *corev1.Pod]{to.Bound, to.Ledger.Pods()}, changed}
+func podsTo(to *placement.Store, unlabelled unlabelledPods, changed func()) fanOut[types.UID, *corev1.Pod] {
+	return fanOut[types.UID, *corev1.Pod]{
+		(*corev1.Pod).GetUID, []store[types.UID, *corev1.Pod]{to.Bound, to.Ledger.Pods(), unlabelled}, changed,
+	}
 }
+
+// unlabelledPods is called for each Pod that a Job controls, and that no mirror selects. It keeps
+// nothing.
+type unlabelledPods func(key types.NamespacedName, job types.UID)
+
+// Set implements store.
+func (u unlabelledPods) Set(pod *corev1.Pod) {
+	owner := metav1.GetControllerOf(pod)
+	if owner != nil && owner.Kind == "Job" && pod.Labels[v1alpha1.LabelMirrorID] == "" {
+		u(types.NamespacedName{Namespace: pod.Namespace, Name: owner.Name}, owner.UID)
+	}
+}
+
+// Remove implements store.
+func (unlabelledPods) Remove(types.UID) {}
+
+// Keys implements store.
+func (unlabelledPods) Keys() []types.UID { return nil }
 
 func timesTo(times *podtimes.Store) fanOut[types.UID, *corev1.Pod] {
 	return fanOut[types.UID, *corev1.Pod]{(*corev1.Pod).GetUID, []store[types.UID, *corev1.Pod]{times}, times.Heard}

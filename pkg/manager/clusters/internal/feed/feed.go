@@ -33,6 +33,8 @@ type Options struct {
 	MirrorChanged func(key types.NamespacedName, exists bool, last *batchv1.Job)
 	CapacityFreed func(placement.Change)
 	PodsStuck     func(types.NamespacedName)
+	// PodUnlabelled: a Pod that a Job controls lacks the label by which a mirror selects its Pods.
+	PodUnlabelled func(key types.NamespacedName, job types.UID)
 	// NumbersChanged: there is another number of nodes, or they have more or less in use.
 	NumbersChanged func()
 	// PodShown reports whether the hub shows the Pods of a namespace; nil: it shows none. PodChanged

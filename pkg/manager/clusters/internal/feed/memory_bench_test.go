@@ -76,7 +76,7 @@ func newWorkerHeld() *workerHeld {
 		ofPods:  podIntake(),
 	}
 	h.nodes = nodesTo(h.store, nothing)
-	h.pods = podsTo(h.store, nothing)
+	h.pods = podsTo(h.store, func(types.NamespacedName, types.UID) {}, nothing)
 	h.ofNodes.clear()
 	h.ofPods.clear()
 	return h
