@@ -164,10 +164,22 @@ func (s *Snapshot) decideInWorker() Plan {
 		if row.when(s, s.Assigned) {
 			plan := row.plan(s, s.Assigned)
 			plan.Situation = row.name
+			plan.confirmFormer(s)
 			return plan
 		}
 	}
 	return Plan{}
+}
+
+// confirmFormer makes sure, before a Job leaves a worker in which it hasn't started, that nothing of
+// it is left in the one before: the hub remembers only the last one.
+func (p *Plan) confirmFormer(s *Snapshot) {
+	former := s.former()
+	if former == nil || !slices.ContainsFunc(p.Actions, func(a Action) bool { place, is := a.(Place); return is && place.Leave != "" }) {
+		return
+	}
+	p.Actions = slices.Insert(slices.Clone(p.Actions), 0, Action(ConfirmLeft{former.Name}))
+	p.awaitRelease(s, former)
 }
 
 func isAbsent(s *Snapshot) bool { return s.Job == nil || !mirror.Managed(s.Job) }

@@ -262,17 +262,15 @@ func (r *Reconciler) refused(ctx context.Context, t *turn, refusal *refusalError
 }
 
 func (r *Reconciler) writeStatus(ctx context.Context, t *turn, a dispatch.WriteStatus) (result, error) {
-	if a.Ends { // after that, nobody looks for what no watch shows
-		if err := r.removeUnseen(ctx, t); err != nil && !isRefusal(err) {
-			return result{}, err
-		}
-	}
 	err := r.patchStatus(ctx, t, a.Patch)
 	if apierrors.IsInvalid(err) {
 		return r.statusRejected(ctx, t, err), nil
 	}
 	if err != nil {
 		return result{}, err
+	}
+	if a.Ends {
+		r.seekAllUnseen(t) // the hub knows what they did
 	}
 	r.accountant.count(t.Job, a.Account)
 	var changedAt, now time.Time

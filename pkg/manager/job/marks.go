@@ -65,13 +65,7 @@ func (r *Reconciler) isUnmarked(t *turn, w worker, existing *batchv1.Job) bool {
 	if view := w.View(); view.Removing && view.Spec.RemovalPolicy == v1alpha1.RemovalOrphan {
 		return false
 	}
-	known := []types.UID{t.known.mirrors[w.Name()].created}
-	switch m := usage.Read(t.Job).Of(usage.ID{Worker: w.Name(), UID: existing.UID}); {
-	case m.Left:
-		return false
-	case m.UID != "":
-		known = append(known, m.UID)
-	}
+	known := []types.UID{t.known.mirrors[w.Name()].created, usage.Read(t.Job).Of(usage.ID{Worker: w.Name(), UID: existing.UID}).UID}
 	return mirror.IsUnmarked(r.options.Origin, t.Job.UID, existing, known)
 }
 
@@ -227,19 +221,35 @@ func (r *Reconciler) deleteUnseen(ctx context.Context, t *turn, w worker, existi
 	return client.IgnoreNotFound(err)
 }
 
-// removeUnseen deletes the mirrors that no watch shows, as their Job ends or is deleted: those that
-// are being taken back, and those that have lost their marks.
-func (r *Reconciler) removeUnseen(ctx context.Context, t *turn) error {
-	unseen := map[string]bool{}
+// unseen are the workers that may have a mirror which no watch shows: one that is being taken back,
+// or that has lost its marks.
+func (t *turn) unseen() []string {
+	unseen := map[string]struct{}{}
 	for name := range t.known.mirrors {
-		unseen[name] = t.known.mirrors[name].takenBack != ""
+		if t.known.mirrors[name].takenBack != "" {
+			unseen[name] = struct{}{}
+		}
 	}
 	for _, w := range t.AssignedWorkers() {
-		unseen[w.Name] = unseen[w.Name] || w.Synced && w.Mirror == nil
+		if w.Synced && w.Mirror == nil {
+			unseen[w.Name] = struct{}{}
+		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(unseen)) {
+	return slices.Sorted(maps.Keys(unseen))
+}
+
+// seekAllUnseen has the mirrors looked for that no watch shows, once their Job has ended.
+func (r *Reconciler) seekAllUnseen(t *turn) {
+	for _, name := range t.unseen() {
+		t.record.updateMirror(name, func(m *mirrorMemory) { m.isSought = true })
+	}
+}
+
+// removeUnseen deletes the mirrors that no watch shows, as their Job is deleted.
+func (r *Reconciler) removeUnseen(ctx context.Context, t *turn) error {
+	for _, name := range t.unseen() {
 		w, registered := r.workers.get(name)
-		if !unseen[name] || !registered {
+		if !registered {
 			continue
 		}
 		existing, err := existingIn(ctx, t, w)
@@ -253,32 +263,43 @@ func (r *Reconciler) removeUnseen(ctx context.Context, t *turn) error {
 	return nil
 }
 
-// seekUnmarked looks for a mirror without marks, of which only its Pods say that it's one. They may
-// be made up by whoever makes Pods in the worker: what counts is the Job itself.
+// seekUnmarked looks for a mirror without marks, of which its Pods say that it's one, or the hub
+// Job's account. Pods may be made up by whoever makes some in the worker: what counts is the Job
+// itself. If this fails, and the hub has no such Job, its Pods say it again.
 func (r *Reconciler) seekUnmarked(ctx context.Context, t *turn, w worker) (result, error) {
+	found := func() { t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.isSought = false }) }
+	if t.Job == nil {
+		found()
+	}
 	existing, err := existingIn(ctx, t, w)
 	if err == nil && existing != nil {
 		err = r.takeUnmarked(ctx, t, w, existing)
 	}
-	if err != nil {
-		return result{}, err
+	if err == nil {
+		found()
 	}
-	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.isSought = false })
-	return changed, nil
+	return changed, err
 }
 
-// takeUnmarked gives a mirror its marks again, or deletes it if its hub Job is gone.
+// takeUnmarked gives a mirror its marks again, or deletes it if its hub Job is gone, or has ended
+// and the mirror can't have them.
 func (r *Reconciler) takeUnmarked(ctx context.Context, t *turn, w worker, existing *batchv1.Job) error {
+	known := t.known.mirrors[w.Name()]
+	if t.Job != nil && (known.takenBack != "" && known.created == existing.UID || r.isUnmarked(t, w, existing)) {
+		if known.takenBack == "" {
+			_, err := r.mark(ctx, t, w, existing)
+			if refusal := (*refusalError)(nil); !mirror.Finished(t.Job) || !errors.As(err, &refusal) && !errors.Is(err, errLeaving) {
+				return err
+			}
+		}
+		if !mirror.Finished(t.Job) {
+			return nil // it's being taken back
+		}
+		return r.deleteUnseen(ctx, t, w, existing, metav1.DeletePropagationForeground)
+	}
 	uid := mirror.MadeFor(r.options.Origin, existing)
 	if uid == "" || !mirror.IsUnmarked(r.options.Origin, uid, existing, nil) {
 		return nil
-	}
-	if t.Job != nil && t.Job.UID == uid {
-		if !r.isUnmarked(t, w, existing) {
-			return nil
-		}
-		_, err := r.mark(ctx, t, w, existing)
-		return err
 	}
 	if gone, err := r.isGone(ctx, t.Key, uid); err != nil || !gone {
 		return err

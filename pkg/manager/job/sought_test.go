@@ -2,17 +2,20 @@ package job
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
@@ -68,8 +71,10 @@ func TestMirrorsThatOnlyTheirPodsShow(t *testing.T) {
 			if row.fails != "" {
 				w.refusesOnce(row.fails, apierrors.NewTimeoutError("slow", 1))
 			}
-			w.triggers.seekUnmarked()
-			w.step(10 * time.Minute)
+			for range 2 {
+				w.triggers.seekUnmarked()
+				w.step(10 * time.Minute)
+			}
 			if m := a.api.jobs[jobKey]; (m != nil && m.UID == uid) != row.isLeft {
 				w.fail("left: %v:\n%s", !row.isLeft, w.state())
 			}
@@ -135,5 +140,118 @@ func TestPodsWithoutTheirLabel(t *testing.T) {
 				w.fail("events: %q", w.events)
 			}
 		})
+	}
+}
+
+// A mirror without marks ends as its Job moves, and the hub takes only some writes for a while; then
+// the manager ends. What the mirror did isn't done again.
+func TestEndWithoutMarksThatTheHubDoesntTake(t *testing.T) {
+	for takes := range 4 {
+		for restart := range 4 {
+			w := newWorld(t)
+			w.submits(aJob("train", identified))
+			w.step(time.Minute)
+			a := w.worker("a")
+			a.api.strips = true
+			a.drains(true)
+			_, _ = w.runUntil(func() bool { return mirror.Suspended(a.api.jobs[jobKey]) })
+			a.completes(4)
+			a.api.change(jobKey, func(m *batchv1.Job) {
+				a.condition(m, batchv1.JobSuccessCriteriaMet, corev1.ConditionTrue)
+				isComplete(m)
+				m.Status.CompletionTime = ptr.To(metav1.NewTime(a.now()))
+			})
+			left := takes
+			w.refuses = func(sent write) error {
+				if sent.server == "hub" && sent.verb == "status" {
+					if left--; left < 0 {
+						return apierrors.NewTimeoutError("away", 1)
+					}
+				}
+				return nil
+			}
+			for range restart {
+				w.step(awaitAtMost)
+			}
+			w.refuses = nil
+			w.start()
+			w.step(20 * time.Minute)
+			if job := w.hub.jobs[jobKey]; !mirror.Finished(job) || job.Status.Succeeded != 4 || w.running("b") || a.api.jobs[jobKey] != nil {
+				w.fail("restart %d after %d writes ends as:\n%s", restart, takes, w.state())
+			}
+		}
+	}
+}
+
+// A Job is to leave a worker before it has started there, as the one before has its mirror, without
+// marks: its progress isn't lost on the way.
+func TestAJobMovesOnBeforeItHasArrived(t *testing.T) {
+	for name, leaves := range map[string]func(w *world){
+		"it's drained":       func(w *world) { w.worker("b").drains(true) },
+		"it's being removed": func(w *world) { w.worker("b").isRemoved(v1alpha1.RemovalMove) },
+		"it refuses the Job": func(w *world) { w.worker("b").has(aJob("train")) },
+		"another selector":   func(w *world) { w.edits("selects c", annotated(v1alpha1.AnnotationClusterSelector, "name=c")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			c := w.addWorker("c", 4)
+			c.view.Labels = map[string]string{"name": "c"}
+			c.connect()
+			c.view.Spec.Cordoned = true
+			w.submits(aJob("train", identified))
+			w.step(time.Minute)
+			a := w.worker("a")
+			a.api.strips = true
+			a.drains(true)
+			_, _ = w.runUntil(func() bool { return mirror.Suspended(a.api.jobs[jobKey]) })
+			a.idle = true // its Pods take a while to end
+			c.view.Spec.Cordoned = false
+			leaves(w)
+			w.step(2 * time.Second)
+			a.idle = false
+			a.completes(3)
+			w.step(20 * time.Minute)
+			if m := c.api.jobs[jobKey]; m == nil || m.Status.Succeeded != 3 || w.running("a") || w.running("b") {
+				w.fail("ends as:\n%s", w.state())
+			}
+		})
+	}
+}
+
+// A mirror has lost its marks while no manager was there, and its worker is drained, or is being
+// removed: the Job takes its progress along.
+func TestAJobLeavesAMirrorThatNobodySaw(t *testing.T) {
+	for name, leaves := range map[string]func(w *world){
+		"it's drained":       func(w *world) { w.worker("a").drains(true) },
+		"it's being removed": func(w *world) { w.worker("a").isRemoved(v1alpha1.RemovalMove) },
+		"another selector": func(w *world) {
+			w.edits("selects b", annotated(v1alpha1.AnnotationClusterSelector, "name=b"))
+		},
+	} {
+		for i := range 4 {
+			strips, returned := i%2 == 1, i/2 == 1
+			t.Run(fmt.Sprintf("%s, a policy keeps them away: %v, it has come back: %v", name, strips, returned), func(t *testing.T) {
+				w := newWorld(t)
+				w.worker("b").view.Labels = map[string]string{"name": "b"}
+				w.submits(aJob("train", identified))
+				w.step(time.Minute)
+				a := w.worker("a")
+				a.completes(3)
+				w.step(time.Second)
+				a.completes(1) // nobody sees that
+				if returned {
+					w.edits("has an account", kept(hubstate.Usage, fmt.Sprintf(`[{"worker":"a","uid":%q,"left":true,"at":1000}]`, a.api.jobs[jobKey].UID)))
+				}
+				a.idle, a.api.strips = true, strips
+				losesItsMarks(w, "a")
+				leaves(w)
+				w.start()
+				a.idle = false
+				w.step(20 * time.Minute)
+				if job := w.hub.jobs[jobKey]; !mirror.Finished(job) || job.Status.Succeeded != 4 || w.running("a") || w.running("b") {
+					w.fail("ends as:\n%s", w.state())
+				}
+			})
+		}
 	}
 }
