@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"slices"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -118,10 +119,55 @@ func Light(job *batchv1.Job) bool {
 	return len(spec.Containers) == 0 && spec.RestartPolicy == ""
 }
 
+// What a cache holds of a mirror's lists at most. A status with more conditions or uncounted Pods
+// breaks a rule, and an API server stores no more rules. A worker's admin who gives a mirror more
+// finalizers loses those that the manager doesn't see when it removes its own.
+const (
+	maxHeldConditions = 100
+	maxHeldUncounted  = 6000
+	maxHeldFinalizers = 100
+	maxHeldRules      = 20
+	maxHeldPolicy     = 64 << 10 // bytes, decoded
+	maxHeldSelector   = 16 << 10 // bytes of protobuf
+	maxHeldLabels     = 1000
+)
+
+// cutLists bounds the lists of a mirror, which its worker's API server may make of any length: one
+// of many small items takes much more memory than its bytes say.
+func cutLists(job *batchv1.Job) {
+	s, spec := &job.Status, &job.Spec
+	s.Conditions = cut(s.Conditions, maxHeldConditions)
+	job.Finalizers = cut(job.Finalizers, maxHeldFinalizers)
+	if u := s.UncountedTerminatedPods; u != nil {
+		u.Succeeded, u.Failed = cut(u.Succeeded, maxHeldUncounted), cut(u.Failed, maxHeldUncounted)
+	}
+	if p := spec.PodFailurePolicy; p != nil && p.Size() > 1<<10 && decoded.Size(p) > maxHeldPolicy {
+		spec.PodFailurePolicy = &batchv1.PodFailurePolicy{}
+	}
+	if p := spec.SuccessPolicy; p != nil {
+		p.Rules = cut(p.Rules, maxHeldRules)
+	}
+	if spec.Selector != nil && spec.Selector.Size() > maxHeldSelector {
+		spec.Selector = nil
+	}
+	if len(job.Labels) > maxHeldLabels {
+		job.Labels = heldMarks(job.Labels, nil)
+	}
+}
+
+// cut returns the first items of a list, in memory of their own.
+func cut[T any](all []T, most int) []T {
+	if len(all) <= most {
+		return all
+	}
+	return slices.Clone(all[:most])
+}
+
 // SlimMirror is Slim for the mirrors in a worker. A mirror with a large Pod template becomes light,
 // too, and what the worker added to the labels and annotations is removed.
 func SlimMirror(job *batchv1.Job) {
 	job.ManagedFields = nil
+	cutLists(job)
 	if size := job.Spec.Template.Size(); Finished(job) || size > maxHeldTemplate ||
 		size > alwaysHeldTemplate && decoded.Size(&job.Spec.Template) > maxDecodedTemplate {
 		LightenMirror(job)

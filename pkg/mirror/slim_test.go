@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -9,9 +10,11 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/decoded"
 )
 
 func TestSlim(t *testing.T) {
@@ -100,6 +103,45 @@ func TestVersionOf(t *testing.T) {
 		row.change(after)
 		if changes := VersionOf(before) != VersionOf(after); changes != row.changes {
 			t.Errorf("%s: it changes: %v, want %v", name, changes, row.changes)
+		}
+	}
+}
+
+// Whatever a worker's API server makes of a mirror, little of it is held, once it's decoded.
+func TestSlimMirrorsTakeLittle(t *testing.T) {
+	const many = 200_000
+	for name, row := range map[string]func(*batchv1.Job){
+		"conditions": func(j *batchv1.Job) { j.Status.Conditions = make([]batchv1.JobCondition, many) },
+		"finalizers": func(j *batchv1.Job) { j.Finalizers = make([]string, many) },
+		"uncounted Pods": func(j *batchv1.Job) {
+			j.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{Succeeded: make([]types.UID, many), Failed: make([]types.UID, many)}
+		},
+		"rules of failure": func(j *batchv1.Job) {
+			j.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: make([]batchv1.PodFailurePolicyRule, many)}
+		},
+		"rules of success": func(j *batchv1.Job) {
+			j.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: make([]batchv1.SuccessPolicyRule, many)}
+		},
+		"a selector": func(j *batchv1.Job) {
+			j.Spec.Selector = &metav1.LabelSelector{MatchExpressions: make([]metav1.LabelSelectorRequirement, many)}
+		},
+		"values of a selector": func(j *batchv1.Job) {
+			j.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Values: make([]string, many)}}}
+		},
+		"labels, without a record": func(j *batchv1.Job) {
+			for i := range many {
+				j.Labels[fmt.Sprint("l", i)] = ""
+			}
+			delete(j.Annotations, v1alpha1.AnnotationProjected)
+		},
+		"owners":        func(j *batchv1.Job) { j.OwnerReferences = make([]metav1.OwnerReference, many) },
+		"managedFields": func(j *batchv1.Job) { j.ManagedFields = make([]metav1.ManagedFieldsEntry, many) },
+	} {
+		m := mirrorOf(job().Obj(), aTarget)
+		row(m)
+		SlimMirror(m)
+		if size := decoded.Size(m); size > 1<<20 {
+			t.Errorf("%s: %d bytes are held", name, size)
 		}
 	}
 }

@@ -273,6 +273,17 @@ func TestOwner(t *testing.T) {
 }
 
 // From many owners, finished ones are removed.
+// However many owners a copy has, few of them are looked at.
+func TestManyOwnersAreCheap(t *testing.T) {
+	shared := copied(source(secret("a")), neighbour)
+	shared.SetOwnerReferences(make([]metav1.OwnerReference, 250_000))
+	looks, counting := 0, rules
+	counting.Finished = func(metav1.OwnerReference) bool { looks++; return false }
+	if Decide(Snapshot{Namespace: "team", Source: source(secret("a")), Existing: shared}, counting); looks == 0 || looks > ownersLookedAt {
+		t.Errorf("%d owners were looked at", looks)
+	}
+}
+
 func TestOwnersThatHaveEndedLeave(t *testing.T) {
 	shared := copied(source(secret("a")), neighbour)
 	for i := range manyOwners {

@@ -8,15 +8,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// manyOwners is the number of owners from which on finished ones are removed.
-const manyOwners = 100
+// manyOwners is the number of owners from which on finished ones are removed. So many, the oldest,
+// are looked at each time: each takes some work.
+const (
+	manyOwners     = 100
+	ownersLookedAt = 200
+)
 
 // ownerPatch adds an owner, whatever the object's version: many Jobs that share it may do so at
 // once. From a long list it removes finished owners, which otherwise stay as long as their Jobs.
 func ownerPatch(object metav1.Object, r Rules) []byte {
 	changes := []any{ownerOf(r.Mirror)} // the list is merged by uid
 	if owners := object.GetOwnerReferences(); len(owners) >= manyOwners {
-		for _, owner := range owners {
+		for _, owner := range owners[:min(len(owners), ownersLookedAt)] {
 			if r.Finished(owner) {
 				changes = append(changes, map[string]any{"$patch": "delete", "uid": owner.UID})
 			}

@@ -216,8 +216,8 @@ func (r *Registry) callbacks(name string) feed.Options {
 			r.tell(func(l Listener) { l.MirrorChanged(name, key, nil) })
 			r.mirrorsChanged(name)
 		},
-		CapacityFreed:  func(c placement.Change) { r.tell(func(l Listener) { l.CapacityFreed(name, c) }) },
-		PodsStuck:      func(key types.NamespacedName) { r.tell(func(l Listener) { l.PodsStuck(name, key) }) },
+		CapacityFreed: func(c placement.Change) { r.tell(func(l Listener) { l.CapacityFreed(name, c) }) },
+		PodsStuck:     func(key types.NamespacedName) { r.tell(func(l Listener) { l.PodsStuck(name, key) }) },
 		PodUnlabelled: func(key types.NamespacedName, job types.UID) {
 			r.tell(func(l Listener) { l.PodUnlabelled(name, key, job) })
 		},

@@ -106,6 +106,7 @@ func (r *record) wrote(job *batchv1.Job, now time.Time) (changed []string) {
 // observeMirror takes over a mirror from the watch of a worker; nil: it is gone. It reports whether
 // the mirror is just what this process wrote last.
 func (s *store) observeMirror(worker string, key types.NamespacedName, m, last *batchv1.Job, now time.Time) (echo bool) {
+	fits := last == nil || decoded.Size(last) <= maxLast // it takes a while
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.openLocked(key)
@@ -124,7 +125,7 @@ func (s *store) observeMirror(worker string, key types.NamespacedName, m, last *
 	case last.DeletionTimestamp == nil || !hasEnded:
 		r.updateMirrorLocked(worker, func(known *mirrorMemory) {
 			known.isMissed = last.DeletionTimestamp == nil
-			if decoded.Size(last) <= maxLast {
+			if fits {
 				known.last = last.DeepCopy()
 				known.last.DeletionTimestamp = nil
 			}

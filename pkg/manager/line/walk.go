@@ -171,7 +171,9 @@ func (w *walker) judge(entry *entry, admits func(string) int64, avoid func(strin
 		w.jobs.Enqueue(job.Key) // the others don't wait for it: it has just changed
 		return waiting.Outcome{}
 	}
-	entry.out = w.stockouts.of(request.Job)
+	if entry.out.shape == "" { // the Job is as it was
+		entry.out = w.stockouts.of(request.Job)
+	}
 	decision := w.placeLocked(ctx, entry, request, admits, avoid)
 	if entry.heavy {
 		return w.ask(entry)

@@ -3,6 +3,7 @@ package packed
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/util/decoded"
 )
@@ -85,7 +87,7 @@ func (h *HubJobs) Transform(object any) (any, error) {
 			TypeMeta: j.TypeMeta,
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: j.Namespace, Name: j.Name, UID: j.UID, ResourceVersion: j.ResourceVersion,
-				DeletionTimestamp: j.DeletionTimestamp, Finalizers: j.Finalizers,
+				DeletionTimestamp: j.DeletionTimestamp, Finalizers: foreignFinalizers(j),
 			},
 			Spec: batchv1.JobSpec{ManagedBy: j.Spec.ManagedBy},
 		}, nil
@@ -99,6 +101,24 @@ func (h *HubJobs) Transform(object any) (any, error) {
 	}
 	h.lighten(j)
 	return j, nil
+}
+
+// What is held of the finalizers of a Job that isn't ours, if one of them is: it's removed when the
+// Job is being deleted, and the others stay. Of a Job with more, whoever made it removes ours.
+const (
+	maxFinalizers     = 20
+	maxFinalizerBytes = 1 << 10
+)
+
+func foreignFinalizers(j *batchv1.Job) []string {
+	bytes := 0
+	for _, f := range j.Finalizers {
+		bytes += len(f)
+	}
+	if len(j.Finalizers) > maxFinalizers || bytes > maxFinalizerBytes || !slices.Contains(j.Finalizers, v1alpha1.FinalizerMirror) {
+		return nil
+	}
+	return j.Finalizers
 }
 
 // lighten makes a Job light, or a stub.

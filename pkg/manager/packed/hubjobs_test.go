@@ -140,6 +140,12 @@ func TestOneTenantsJobsTakeLittleMemory(t *testing.T) {
 		"running, medium": {7000, 140_000, nil, 60 << 20},
 		"not ours":        {700, 1_400_000, []change{func(_ int, j *batchv1.Job) { j.Spec.ManagedBy = nil }}, 4 << 20},
 
+		"not ours, many finalizers": {60, 1000, []change{func(i int, j *batchv1.Job) {
+			j.Spec.ManagedBy = nil
+			withFinalizers(i, j)
+			j.Finalizers = append(j.Finalizers, v1alpha1.FinalizerMirror)
+		}}, 1 << 20},
+
 		"suspended, many labels of Kueue's": {60, 1000, []change{isSuspended, withLabels}, 1 << 20},
 		"suspended, with a record":          {60, 1000, []change{isSuspended, withRecord}, 1 << 20},
 		"suspended, many finalizers":        {60, 1000, []change{isSuspended, withFinalizers}, 1 << 20},

@@ -83,15 +83,21 @@ func (r *reconciler) mayCreate(s *seen) time.Duration {
 
 // create creates the shadow.
 func (r *reconciler) create(ctx context.Context, s *seen) (ctrl.Result, error) {
-	job, err := r.whole(ctx, s.of)
-	if err != nil || job == nil {
+	model, found, err := r.model(ctx, s.of)
+	if err != nil || !found {
 		return ctrl.Result{}, err
+	}
+	if model == nil {
+		wait := r.refused.tell(s.of, s.now, refusedFor, func() {
+			r.report(s, v1alpha1.EventPodNotShown, "The Job's Pods aren't shown: their labels and containers take more than %d KiB", maxModel>>10)
+		})
+		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	from, err := s.pod.Report()
 	if err != nil {
 		return ctrl.Result{}, err //nolint:wrapcheck // it says what failed
 	}
-	pod := newShadow(job, s.name, s.pod.UID, s.worker, from)
+	pod := newShadow(model, s.name, s.pod.UID, s.worker, from)
 	switch err := r.hub.Create(ctx, pod); {
 	case err == nil:
 		r.shadows.wrote(pod, s.worker)
@@ -110,28 +116,29 @@ func (r *reconciler) create(ctx context.Context, s *seen) (ctrl.Result, error) {
 	}
 }
 
-// whole returns a hub Job with its Pod template, as the hub has it; nil: it's another one by now.
-// One that the cache hasn't is large, or has ended: one is read at a time, and the last one is
-// kept.
-func (r *reconciler) whole(ctx context.Context, job *batchv1.Job) (*batchv1.Job, error) {
+// model returns what the shadows of a hub Job are made of; nil: it's too much. Not found: it's
+// another Job by now. One whose Pod template the cache hasn't is large, or has ended: one is read
+// at a time.
+func (r *reconciler) model(ctx context.Context, job *batchv1.Job) (model *batchv1.Job, found bool, err error) {
 	if !mirror.Light(job) {
-		return job, nil
+		return modelOf(job), true, nil
 	}
 	r.reading.Lock()
 	defer r.reading.Unlock()
-	if last := r.lastWhole; last != nil && last.UID == job.UID {
-		return last, nil
+	if known, is := r.models.Get(job.UID); is {
+		model, _ = known.(*batchv1.Job)
+		return model, true, nil
 	}
 	live := &batchv1.Job{}
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(job), live); err != nil {
-		return nil, client.IgnoreNotFound(err)
+		return nil, false, client.IgnoreNotFound(err)
 	}
 	if live.UID != job.UID {
-		return nil, nil //nolint:nilnil // its event comes
+		return nil, false, nil // its event comes
 	}
-	live.ManagedFields = nil
-	r.lastWhole = live
-	return live, nil
+	model = modelOf(live)
+	r.models.Add(job.UID, model)
+	return model, true, nil
 }
 
 // writeStatus writes the worker's report. What the hub refuses of it is left out.

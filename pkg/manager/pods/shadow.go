@@ -32,7 +32,46 @@ const (
 // nodeName is the name of the Node that stands for a worker.
 func nodeName(worker string) string { return v1alpha1.NodePrefix + worker }
 
-// newShadow makes the shadow of a worker's Pod. The hub acts on nothing in it.
+// Limits of what is held of a Pod on the hub that says that it's a shadow, which somebody else may
+// have made: the bytes of a UID or digest, and the names of containers.
+const (
+	maxUID   = 64
+	maxNames = 200
+)
+
+// maxModel is how many bytes a Job's Pods have of what a shadow shows.
+const maxModel = 64 << 10
+
+// modelOf has of a hub Job what its shadows are made of; nil: it's more than maxModel.
+func modelOf(job *batchv1.Job) *batchv1.Job {
+	t := &job.Spec.Template
+	model := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: job.Name, UID: job.UID}}
+	model.Spec.CompletionMode = job.Spec.CompletionMode
+	model.Spec.Template.Labels = t.Labels
+	if main, is := t.Annotations[annotationDefaultContainer]; is {
+		model.Spec.Template.Annotations = map[string]string{annotationDefaultContainer: main}
+	}
+	commands := 0
+	for _, all := range [][]corev1.Container{t.Spec.InitContainers, t.Spec.Containers} {
+		for i := range all {
+			for _, s := range slices.Concat(all[i].Command, all[i].Args) {
+				commands += len(s)
+			}
+		}
+	}
+	model.Spec.Template.Spec = corev1.PodSpec{
+		Hostname: t.Spec.Hostname, RestartPolicy: t.Spec.RestartPolicy, TerminationGracePeriodSeconds: t.Spec.TerminationGracePeriodSeconds,
+		InitContainers: containersOf(t.Spec.InitContainers, commands <= maxCommand),
+		Containers:     containersOf(t.Spec.Containers, commands <= maxCommand),
+	}
+	if model.Size() > maxModel {
+		return nil
+	}
+	return model
+}
+
+// newShadow makes the shadow of a worker's Pod, after the model of its Job. The hub acts on nothing
+// in it.
 func newShadow(job *batchv1.Job, name types.NamespacedName, uid types.UID, worker string, from *corev1.Pod) *corev1.Pod {
 	t := &job.Spec.Template
 	labels := map[string]string{}
@@ -51,12 +90,6 @@ func newShadow(job *batchv1.Job, name types.NamespacedName, uid types.UID, worke
 	if len(validation.IsDNS1123Label(hostname)) > 0 { // the hub would refuse the Pod
 		hostname = ""
 	}
-	commands := 0
-	for _, c := range slices.Concat(t.Spec.InitContainers, t.Spec.Containers) {
-		for _, s := range slices.Concat(c.Command, c.Args) {
-			commands += len(s)
-		}
-	}
 	// Without blockOwnerDeletion, for which some hubs would ask for the right to the Job's finalizers.
 	owner := metav1.OwnerReference{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job", Name: job.Name, UID: job.UID, Controller: ptr.To(true)}
 	return &corev1.Pod{
@@ -67,8 +100,8 @@ func newShadow(job *batchv1.Job, name types.NamespacedName, uid types.UID, worke
 		Spec: corev1.PodSpec{
 			NodeName:                      nodeName(worker),
 			Hostname:                      hostname,
-			InitContainers:                containersOf(t.Spec.InitContainers, commands <= maxCommand),
-			Containers:                    containersOf(t.Spec.Containers, commands <= maxCommand),
+			InitContainers:                t.Spec.InitContainers,
+			Containers:                    t.Spec.Containers,
 			RestartPolicy:                 t.Spec.RestartPolicy,
 			TerminationGracePeriodSeconds: ptr.To(max(ptr.Deref(t.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds), 1)),
 			Tolerations:                   []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
@@ -138,10 +171,11 @@ func shadowOf(pod *corev1.Pod, worker string) *shadow {
 		c := &pod.Status.Conditions[i]
 		s.disrupted = s.disrupted || c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue
 	}
-	if pod.Labels[v1alpha1.LabelShadow] != "true" {
-		return s
+	of := types.UID(pod.Annotations[v1alpha1.AnnotationPodUID])
+	if pod.Labels[v1alpha1.LabelShadow] != "true" || of == "" || len(of) > maxUID {
+		return s // somebody's, who may give it texts of any size
 	}
-	if owner := metav1.GetControllerOf(pod); owner != nil && owner.Kind == "Job" {
+	if owner := metav1.GetControllerOf(pod); owner != nil && owner.Kind == "Job" && len(owner.UID) <= maxUID && len(owner.Name) <= validation.DNS1123SubdomainMaxLength {
 		s.job, s.jobName = owner.UID, owner.Name
 	}
 	names := make([]string, 0, len(pod.Spec.Containers)+len(pod.Spec.InitContainers))
@@ -150,7 +184,10 @@ func shadowOf(pod *corev1.Pod, worker string) *shadow {
 			names = append(names, all[i].Name)
 		}
 	}
-	s.pod, s.digest, s.containers = types.UID(pod.Annotations[v1alpha1.AnnotationPodUID]), pod.Annotations[annotationDigest], unique.Make(strings.Join(names, ","))
+	s.pod, s.containers = of, unique.Make(strings.Join(names[:min(len(names), maxNames)], ","))
+	if digest := pod.Annotations[annotationDigest]; len(digest) <= maxUID {
+		s.digest = digest
+	}
 	return s
 }
 

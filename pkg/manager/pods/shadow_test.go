@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unique"
 
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
@@ -52,7 +53,7 @@ func testJob() *batchv1.Job {
 
 func TestNewShadow(t *testing.T) {
 	from := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{batchv1.JobCompletionIndexAnnotation: "3", batchv1.JobIndexFailureCountAnnotation: "2"}}}
-	pod := newShadow(testJob(), types.NamespacedName{Namespace: "team", Name: "job-3-x"}, "uid", "w1", from)
+	pod := newShadow(modelOf(testJob()), types.NamespacedName{Namespace: "team", Name: "job-3-x"}, "uid", "w1", from)
 	wantLabels := map[string]string{
 		batchv1.ControllerUidLabel: "job", batchv1.JobNameLabel: "job", "app": "a", v1alpha1.LabelShadow: "true", batchv1.JobCompletionIndexAnnotation: "3",
 	}
@@ -87,32 +88,42 @@ func TestNewShadow(t *testing.T) {
 	}
 	long := testJob()
 	long.Spec.Template.Spec.Containers[0].Args = []string{strings.Repeat("x", maxCommand)}
-	if c := newShadow(long, types.NamespacedName{}, "", "w1", from).Spec.Containers[0]; c.Command != nil || c.Args != nil {
+	if c := newShadow(modelOf(long), types.NamespacedName{}, "", "w1", from).Spec.Containers[0]; c.Command != nil || c.Args != nil {
 		t.Error("a long command is in each Pod")
 	}
 	plain := testJob()
 	plain.Spec.CompletionMode = nil
-	if p := newShadow(plain, types.NamespacedName{}, "", "w1", from); p.Labels[batchv1.JobCompletionIndexAnnotation] != "" || p.Spec.Hostname != "" {
+	if p := newShadow(modelOf(plain), types.NamespacedName{}, "", "w1", from); p.Labels[batchv1.JobCompletionIndexAnnotation] != "" || p.Spec.Hostname != "" {
 		t.Error("the worker gives a Pod an index that its Job hasn't")
 	}
 	plain.Spec.Template.Spec.Hostname = "here"
-	if p := newShadow(plain, types.NamespacedName{}, "", "w1", from); p.Spec.Hostname != "here" {
+	if p := newShadow(modelOf(plain), types.NamespacedName{}, "", "w1", from); p.Spec.Hostname != "here" {
 		t.Errorf("the hostname of the template is shown as %q", p.Spec.Hostname)
 	}
 	named := testJob()
 	named.Name = strings.Repeat("x", validation.DNS1123LabelMaxLength)
-	if p := newShadow(named, types.NamespacedName{}, "", "w1", from); p.Spec.Hostname != "" {
+	if p := newShadow(modelOf(named), types.NamespacedName{}, "", "w1", from); p.Spec.Hostname != "" {
 		t.Errorf("hostname %q: the hub refuses it", p.Spec.Hostname)
 	}
 }
 
 func TestShadowOf(t *testing.T) {
-	pod := newShadow(testJob(), types.NamespacedName{Namespace: "team", Name: "p"}, "uid", "w1", &corev1.Pod{})
+	pod := newShadow(modelOf(testJob()), types.NamespacedName{Namespace: "team", Name: "p"}, "uid", "w1", &corev1.Pod{})
 	pod.UID, pod.ResourceVersion = "shadow", "7"
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}, {Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	s := shadowOf(pod, "w1")
 	if !s.isShadow() || s.pod != "uid" || s.job != "job" || s.jobName != "job" || !s.disrupted || !s.ready || s.containers.Value() != "proxy,main" || s.GetObjectMeta().GetResourceVersion() != "7" {
 		t.Errorf("read %+v", s)
+	}
+	pod.Annotations[annotationDigest] = strings.Repeat("d", 1<<10)
+	pod.OwnerReferences[0].Name = strings.Repeat("n", 1<<10)
+	pod.Spec.Containers = make([]corev1.Container, 10_000)
+	if s := shadowOf(pod, "w1"); s.digest != "" || s.jobName != "" || len(s.containers.Value()) > maxNames*64 {
+		t.Errorf("of somebody's texts, %+v is held", s)
+	}
+	pod.Annotations[v1alpha1.AnnotationPodUID] = strings.Repeat("u", 1<<10)
+	if s := shadowOf(pod, "w1"); s.isShadow() || s.containers != (unique.Handle[string]{}) {
+		t.Errorf("of somebody's Pod, %+v is held", s)
 	}
 	delete(pod.Labels, v1alpha1.LabelShadow)
 	if shadowOf(pod, "w1").isShadow() {
@@ -121,7 +132,7 @@ func TestShadowOf(t *testing.T) {
 }
 
 func TestStatusPatch(t *testing.T) {
-	to := shadowOf(newShadow(testJob(), types.NamespacedName{Namespace: "team", Name: "p"}, "uid", "w1", &corev1.Pod{}), "w1")
+	to := shadowOf(newShadow(modelOf(testJob()), types.NamespacedName{Namespace: "team", Name: "p"}, "uid", "w1", &corev1.Pod{}), "w1")
 	patch, err := statusPatch(to, "d1", &corev1.Pod{Status: corev1.PodStatus{
 		Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
 		ContainerStatuses: []corev1.ContainerStatus{{Name: "main"}, {Name: "injected"}},
@@ -153,7 +164,7 @@ func TestMemoryOfAShadow(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	for range pods {
-		pod := newShadow(testJob(), types.NamespacedName{Namespace: "team", Name: strings.Clone("a-job-of-usual-name-00001-x7k2p")}, types.UID(strings.Repeat("u", 36)), "w1", &corev1.Pod{})
+		pod := newShadow(modelOf(testJob()), types.NamespacedName{Namespace: "team", Name: strings.Clone("a-job-of-usual-name-00001-x7k2p")}, types.UID(strings.Repeat("u", 36)), "w1", &corev1.Pod{})
 		pod.UID, pod.ResourceVersion = types.UID(strings.Repeat("v", 36)), strings.Repeat("1", 8)
 		held = append(held, shadowOf(pod, "w1"))
 	}
@@ -165,4 +176,20 @@ func TestMemoryOfAShadow(t *testing.T) {
 		t.Errorf("a shadow takes %d bytes", each)
 	}
 	runtime.KeepAlive(held)
+}
+
+// Of a Job with very many containers, no model is made, and of its commands little is shown.
+func TestModelOf(t *testing.T) {
+	job := testJob()
+	job.Spec.Template.Spec.Containers[0].Args = []string{strings.Repeat("a", maxCommand)}
+	model := modelOf(job)
+	if model == nil || model.Spec.Template.Spec.Containers[0].Args != nil || model.Spec.Template.Spec.Containers[0].Env != nil {
+		t.Errorf("made %+v", model)
+	}
+	for range 10_000 {
+		job.Spec.Template.Spec.Containers = append(job.Spec.Template.Spec.Containers, corev1.Container{Name: "a"})
+	}
+	if modelOf(job) != nil {
+		t.Error("it has a model")
+	}
 }

@@ -234,13 +234,17 @@ func (r *reconciler) isUsed(w *clusters.Worker) bool {
 	return false
 }
 
-// sweep has all Pods looked at whose shadow isn't as it should be.
+// maxSwept is how many Pods of a worker a sweep has looked at: which ones is left to chance. A worker
+// may have any number that aren't shown, and each look unpacks its Job.
+const maxSwept = 1000
+
+// sweep has Pods looked at whose shadow isn't as it should be.
 func (r *reconciler) sweep() {
 	if !r.namespacesSeen() {
 		return
 	}
 	for _, w := range r.registry.List() {
-		r.enqueue(w.Reports().Names(func(name types.NamespacedName, p report.Glance) bool {
+		r.enqueue(w.Reports().Names(maxSwept, func(name types.NamespacedName, p report.Glance) bool {
 			s := r.shadows.on(w.Name(), name)
 			if s == nil {
 				return !p.Past && r.Shown(name.Namespace)

@@ -35,10 +35,10 @@ func (d *division) solve() float64 {
 }
 
 func (d *division) bisect() float64 {
-	low, high := 0.0, float64(d.pool)+1
+	low, high, gives := 0.0, float64(d.pool)+1, d.gives()
 	for range 64 {
 		middle := (low + high) / 2
-		if d.demand(middle) <= d.supply(middle) {
+		if d.demand(middle) <= d.supplyOf(gives, middle) {
 			low = middle
 		} else {
 			high = middle
@@ -59,17 +59,39 @@ func (d *division) demand(level float64) float64 {
 }
 
 // supply is what there is for it at the level.
-func (d *division) supply(level float64) float64 {
-	sum := float64(d.unassigned.Len())
-	for _, w := range d.workers {
-		sum += float64(w.returning.Len()) + d.excess(w, level)
+func (d *division) supply(level float64) float64 { return d.supplyOf(d.gives(), level) }
+
+// gives is what there is at any level, and what each shard can give back. To count the indexes of
+// sets takes a while.
+func (d *division) gives() giving {
+	g := giving{free: float64(d.unassigned.Len()), movable: make([]int, len(d.workers))}
+	for i, w := range d.workers {
+		g.free += float64(w.returning.Len())
+		g.movable[i] = w.movable()
+	}
+	return g
+}
+
+type giving struct {
+	free    float64
+	movable []int // by worker
+}
+
+func (d *division) supplyOf(g giving, level float64) float64 {
+	sum := g.free
+	for i, w := range d.workers {
+		sum += d.excessOf(w, g.movable[i], level)
 	}
 	return sum
 }
 
 // excess is what a shard can give back and has above the level.
 func (d *division) excess(w *worker, level float64) float64 {
-	return min(float64(w.movable()), max(0, float64(w.keeps)-d.share(w, level)))
+	return d.excessOf(w, w.movable(), level)
+}
+
+func (d *division) excessOf(w *worker, movable int, level float64) float64 {
+	return min(float64(movable), max(0, float64(w.keeps)-d.share(w, level)))
 }
 
 // share is how many completions a worker is to have at a level. An elastic one has some beyond

@@ -67,9 +67,12 @@ func phase(p corev1.PodPhase) corev1.PodPhase {
 	}
 }
 
+// lookedAt is how many items of a list are looked at for each that is taken: others may be invalid.
+const lookedAt = 4
+
 func conditions(from []corev1.PodCondition) (clean []corev1.PodCondition) {
 	seen := map[corev1.PodConditionType]bool{}
-	for i := range from {
+	for i := range from[:min(len(from), lookedAt*maxConditions)] {
 		c := &from[i]
 		if len(clean) == maxConditions || seen[c.Type] || len(validation.IsQualifiedName(string(c.Type))) > 0 || !isStatus(c.Status) {
 			continue
@@ -89,7 +92,7 @@ func isStatus(s corev1.ConditionStatus) bool {
 
 func containers(from []corev1.ContainerStatus) (clean []corev1.ContainerStatus) {
 	seen := map[string]bool{}
-	for i := range from {
+	for i := range from[:min(len(from), lookedAt*maxContainers)] {
 		c := &from[i]
 		if len(clean) == maxContainers || seen[c.Name] || len(validation.IsDNS1123Label(c.Name)) > 0 {
 			continue

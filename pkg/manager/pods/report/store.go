@@ -131,11 +131,14 @@ type Glance struct {
 	Ready, Past bool
 }
 
-// Names are those of all Pods of which a condition holds.
-func (s *Store) Names(of func(types.NamespacedName, Glance) bool) (names []types.NamespacedName) {
+// Names are those of Pods of which a condition holds, so many at most.
+func (s *Store) Names(most int, of func(types.NamespacedName, Glance) bool) (names []types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name, p := range s.names {
+		if len(names) == most {
+			break
+		}
 		if of(name, Glance{Digest: p.digest, Phase: p.phase, Ready: p.glance&isReady != 0, Past: p.past}) {
 			names = append(names, name)
 		}
