@@ -171,8 +171,8 @@ func (s *Snapshot) decideInWorker() Plan {
 	return Plan{}
 }
 
-// confirmFormer makes sure, before a Job leaves a worker in which it hasn't started, that nothing of
-// it is left in the one before: the hub remembers only the last one.
+// confirmFormer makes sure, before a Job leaves a worker in which it hasn't started, that nothing
+// of it is left in the one before: the hub remembers only the last one.
 func (p *Plan) confirmFormer(s *Snapshot) {
 	former := s.former()
 	if former == nil || !slices.ContainsFunc(p.Actions, func(a Action) bool { place, is := a.(Place); return is && place.Leave != "" }) {

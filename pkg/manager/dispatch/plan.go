@@ -180,8 +180,8 @@ type ConfirmLeft struct{ From string }
 // Worker implements Action.
 func (a ConfirmLeft) Worker() string { return a.From }
 
-// SeekUnmarked looks for a mirror that has lost its marks, as its Pods say. It's marked again if its
-// hub Job is the plan's, and deleted if a live read of the hub shows that there is none.
+// SeekUnmarked looks for a mirror that has lost its marks, as its Pods say. It's marked again if
+// its hub Job is the plan's, and deleted if a live read of the hub shows that there is none.
 type SeekUnmarked struct{ At }
 
 // CreateMirror creates the Job's mirror, which At holds as it is to be: only if the hub's last

@@ -1,6 +1,8 @@
 package dispatch
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -17,9 +19,8 @@ func planDeleting(s *Snapshot) Plan {
 		return Plan{}
 	}
 	var plan Plan
-	waits, stopped := false, s.Deletion != metav1.DeletePropagationOrphan
+	waits := false
 	for _, w := range s.holders() {
-		stopped = stopped && w.Synced && w.Mirror == nil
 		switch {
 		case w.Registered && !w.Synced && !w.isLost():
 			plan.awaitConnection(s, w, "to remove the Job there")
@@ -41,9 +42,15 @@ func planDeleting(s *Snapshot) Plan {
 	}
 	if !waits && s.hasFinalizer() { // somebody else's may hold it longer
 		plan.confirmGone(s)
-		plan.Actions = append(plan.Actions, RemoveFinalizer{Stopped: stopped})
+		plan.Actions = append(plan.Actions, RemoveFinalizer{Stopped: s.hasStopped()})
 	}
 	return plan
+}
+
+// hasStopped reports whether a Job that's being deleted has no Pods any more.
+func (s *Snapshot) hasStopped() bool {
+	return s.Deletion != metav1.DeletePropagationOrphan &&
+		!slices.ContainsFunc(s.holders(), func(w *Worker) bool { return !w.Synced || w.Mirror != nil })
 }
 
 // confirmGone looks for mirrors by name that the watches don't show, as they may have lost their

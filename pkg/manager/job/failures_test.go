@@ -220,7 +220,8 @@ func TestNoActionIsLeftOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// These only clean up: they fail in TestNothingKeepsAMirrorForGood and TestMirrorsThatOnlyTheirPodsShow.
+	// These only clean up: they fail in TestNothingKeepsAMirrorForGood and
+	// TestMirrorsThatOnlyTheirPodsShow.
 	found, cleansUp := 0, []string{"LetGo", "SeekUnmarked"}
 	ast.Inspect(file, func(n ast.Node) bool {
 		clause, ok := n.(*ast.CaseClause)

@@ -143,8 +143,8 @@ func TestPodsWithoutTheirLabel(t *testing.T) {
 	}
 }
 
-// A mirror without marks ends as its Job moves, and the hub takes only some writes for a while; then
-// the manager ends. What the mirror did isn't done again.
+// A mirror without marks ends as its Job moves, and the hub takes only some writes for a while;
+// then the manager ends. What the mirror did isn't done again.
 func TestEndWithoutMarksThatTheHubDoesntTake(t *testing.T) {
 	for takes := range 4 {
 		for restart := range 4 {

@@ -137,8 +137,8 @@ func (t *triggers) lookAtWorker(worker string) {
 	t.EnqueueUnplaced()
 }
 
-// seekUnmarked has the Jobs of this origin looked at that only their Pods show. A mirror may lose its
-// marks while no process sees it that knows its UID.
+// seekUnmarked has the Jobs of this origin looked at that only their Pods show. A mirror may lose
+// its marks while no process sees it that knows its UID.
 func (t *triggers) seekUnmarked() {
 	for _, w := range t.workers.list() {
 		if !w.Synced() {

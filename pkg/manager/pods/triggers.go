@@ -234,8 +234,8 @@ func (r *reconciler) isUsed(w *clusters.Worker) bool {
 	return false
 }
 
-// maxSwept is how many Pods of a worker a sweep has looked at: which ones is left to chance. A worker
-// may have any number that aren't shown, and each look unpacks its Job.
+// maxSwept is how many Pods of a worker a sweep has looked at: which ones is left to chance. A
+// worker may have any number that aren't shown, and each look unpacks its Job.
 const maxSwept = 1000
 
 // sweep has Pods looked at whose shadow isn't as it should be.

@@ -37,7 +37,7 @@ func TestOfCleans(t *testing.T) {
 		}}, func(s *corev1.PodStatus) bool {
 			return len(s.Conditions) == 1 && s.Conditions[0].Status == corev1.ConditionTrue && s.Conditions[0].LastTransitionTime.IsZero()
 		}},
-		"many that aren't": {corev1.PodStatus{Conditions: many(300_000, func(i int) corev1.PodCondition {
+		"many that aren't": {corev1.PodStatus{Conditions: many(300_000, func(int) corev1.PodCondition {
 			return corev1.PodCondition{Type: "no type", Status: "True"}
 		}), ContainerStatuses: many(300_000, func(int) corev1.ContainerStatus { return corev1.ContainerStatus{Name: "../x"} })}, func(s *corev1.PodStatus) bool {
 			return len(s.Conditions)+len(s.ContainerStatuses) == 0
