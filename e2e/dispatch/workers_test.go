@@ -135,6 +135,9 @@ func removalOrphans(t *testing.T, f *ferrytest.Ferry) {
 	if left.Labels[v1alpha1.LabelOrigin] != "" || left.Annotations[v1alpha1.AnnotationHubUID] != "" {
 		t.Errorf("left with the marks of its hub: %v, %v", left.Labels, left.Annotations)
 	}
+	if left.Annotations[v1alpha1.AnnotationLeft] != "true" {
+		t.Errorf("nothing says that it's left to the worker: %v", left.Annotations)
+	}
 	f.WorkerGone("w2")
 	f.PatchIn(f.Cluster("w2"), types.MergePatchType, "running", suspend)
 }

@@ -130,8 +130,8 @@ func (r *record) areSuccessive(q Question) bool {
 	return r.story.ReplacedInBackground() && first != "" && second != "" && first != second
 }
 
-// atOnceAfter is how long after a mirror's deletion a Job controller that is up makes Pods for it at
-// most, as it hasn't heard of the deletion.
+// atOnceAfter is how long after a mirror's deletion a Job controller that is up makes Pods for it
+// at most, as it hasn't heard of the deletion.
 const atOnceAfter = time.Second
 
 // madeForADeletedJob: the Pods are of two Jobs that had the name one after another, and those of
