@@ -285,18 +285,23 @@ func (r *Reconciler) seekUnmarked(ctx context.Context, t *turn, w worker) (resul
 // and the mirror can't have them.
 func (r *Reconciler) takeUnmarked(ctx context.Context, t *turn, w worker, existing *batchv1.Job) error {
 	known := t.known.mirrors[w.Name()]
-	if t.Job != nil && (known.takenBack != "" && known.created == existing.UID || r.isUnmarked(t, w, existing)) {
-		if known.takenBack == "" {
-			_, err := r.mark(ctx, t, w, existing)
-			if refusal := (*refusalError)(nil); !mirror.Finished(t.Job) || !errors.As(err, &refusal) && !errors.Is(err, errLeaving) {
-				return err
-			}
+	isTakenBack := known.takenBack != "" && known.created == existing.UID
+	switch {
+	case t.Job == nil || !isTakenBack && !r.isUnmarked(t, w, existing):
+		return r.deleteAbandoned(ctx, t, w, existing)
+	case !isTakenBack:
+		_, err := r.mark(ctx, t, w, existing)
+		if refusal := (*refusalError)(nil); !mirror.Finished(t.Job) || !errors.As(err, &refusal) && !errors.Is(err, errLeaving) {
+			return err
 		}
-		if !mirror.Finished(t.Job) {
-			return nil // it's being taken back
-		}
-		return r.deleteUnseen(ctx, t, w, existing, metav1.DeletePropagationForeground)
+	case !mirror.Finished(t.Job):
+		return nil // the turns of its Job do that
 	}
+	return r.deleteUnseen(ctx, t, w, existing, metav1.DeletePropagationForeground)
+}
+
+// deleteAbandoned deletes a mirror without marks, if it was made for a hub Job that is gone.
+func (r *Reconciler) deleteAbandoned(ctx context.Context, t *turn, w worker, existing *batchv1.Job) error {
 	uid := mirror.MadeFor(r.options.Origin, existing)
 	if uid == "" || !mirror.IsUnmarked(r.options.Origin, uid, existing, nil) {
 		return nil
