@@ -321,3 +321,5 @@ func (p *placed) CapacityFreed(string, placement.Change) {}
 func (p *placed) WorkerRestored(string) {}
 
 func (p *placed) PodsStuck(string, types.NamespacedName) {}
+
+func (p *placed) PodUnlabelled(string, types.NamespacedName, types.UID) {}
