@@ -168,8 +168,8 @@ func (s *Store) remove(uid types.UID, p *pod, known, until time.Time) {
 }
 
 const (
-	// unseenAtOnce is how many Jobs Unseen names at a time, and unseenAgain after how long one again: a
-	// worker's tenant may make Pods that name any Job.
+	// unseenAtOnce is how many Jobs Unseen names at a time, and unseenAgain after how long one again:
+	// a worker's tenant may make Pods that name any Job.
 	unseenAtOnce = 20
 	unseenAgain  = 10 * time.Minute
 )
