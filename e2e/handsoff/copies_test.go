@@ -64,8 +64,14 @@ func TestAPolicyGivesMirrorsAway(t *testing.T) {
 	w1 := f.Cluster("w1")
 	hasPolicy(t, f, w1, policy.Policy{Name: "gives-away"}.Mutates(`Object{spec: Object.spec{managedBy: "example.org/other"}}`),
 		ofAJob(w1, func(j *batchv1.Job) bool { return ptr.Deref(j.Spec.ManagedBy, "") != "" }))
+	isPassedOver(t, f, "changes spec.managedBy")
+}
+
+// isPassedOver checks that a Job that prefers w1 is taken back there, for a reason, and ends in w2.
+func isPassedOver(t *testing.T, f *ferrytest.Ferry, why string) {
+	t.Helper()
 	f.Submit("job", ferrytest.WithSelector("name in (w1,w2)"), preferring("w1"), rigtest.RunFor(time.Second))
-	f.EventUntil("job", "MirrorRefused", "changes spec.managedBy")
+	f.EventUntil("job", "MirrorRefused", why)
 	f.MirrorGone("w1", "job")
 	if done := f.HubJobUntil("job", rigtest.Complete); ferrytest.ClusterOf(done) != "w2" {
 		t.Errorf("it ended on %s", ferrytest.ClusterOf(done))

@@ -124,7 +124,7 @@ func Light(job *batchv1.Job) bool {
 // finalizers loses those that the manager doesn't see when it removes its own.
 const (
 	maxHeldConditions = 100
-	maxHeldUncounted  = 6000
+	maxHeldUncounted  = MaxUncountedPods + 1
 	maxHeldFinalizers = 100
 	maxHeldRules      = 20
 	maxHeldPolicy     = 64 << 10 // bytes, decoded

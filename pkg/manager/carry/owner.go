@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// manyOwners is the number of owners from which on finished ones are removed. So many, the oldest,
-// are looked at each time: each takes some work.
+// From manyOwners on, finished owners are removed. Each takes some work: ownersLookedAt, the oldest,
+// are looked at each time.
 const (
 	manyOwners     = 100
 	ownersLookedAt = 200

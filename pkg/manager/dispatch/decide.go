@@ -171,15 +171,24 @@ func (s *Snapshot) decideInWorker() Plan {
 	return Plan{}
 }
 
-// confirmFormer makes sure, before a Job leaves a worker in which it hasn't started, that nothing
-// of it is left in the one before: the hub remembers only the last one.
+// confirmFormer makes sure, before a Job starts in a worker, or leaves it without having started,
+// that nothing of it is left in the one before: the hub remembers only the last one.
 func (p *Plan) confirmFormer(s *Snapshot) {
-	former := s.former()
-	if former == nil || !slices.ContainsFunc(p.Actions, func(a Action) bool { place, is := a.(Place); return is && place.Leave != "" }) {
-		return
+	if former := s.former(); former != nil && slices.ContainsFunc(p.Actions, startsOrLeaves) {
+		p.Actions = append([]Action{ConfirmLeft{former.Name}}, p.Actions...)
+		p.awaitRelease(s, former)
 	}
-	p.Actions = slices.Insert(slices.Clone(p.Actions), 0, Action(ConfirmLeft{former.Name}))
-	p.awaitRelease(s, former)
+}
+
+func startsOrLeaves(a Action) bool {
+	switch a := a.(type) {
+	case CreateMirror:
+		return true
+	case Place:
+		return a.Leave != ""
+	default:
+		return false
+	}
 }
 
 func isAbsent(s *Snapshot) bool { return s.Job == nil || !mirror.Managed(s.Job) }

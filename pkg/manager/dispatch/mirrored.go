@@ -41,10 +41,6 @@ func planMissing(s *Snapshot, w *Worker) Plan {
 	if s.vanished(w) {
 		plan.Reports = append(plan.Reports, warn(v1alpha1.EventMirrorRecreated, gone(w)+": what its Pods did may be done again"))
 	}
-	if former := s.former(); former != nil {
-		plan.Actions = append(plan.Actions, ConfirmLeft{former.Name})
-		plan.awaitRelease(s, former)
-	}
 	plan.Actions = append(plan.Actions, CreateMirror{At{w.Name, m}})
 	return plan
 }

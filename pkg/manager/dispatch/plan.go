@@ -133,8 +133,8 @@ type WriteStatus struct {
 
 // RemoveFinalizer removes our finalizer from the hub Job.
 type RemoveFinalizer struct {
-	// Stopped: the Job has no Pods any more, or none that it has to do with. While somebody else's
-	// finalizer keeps it, its status shows none.
+	// Stopped: the Job has no Pods any more. While somebody else's finalizer keeps it, its status
+	// shows none.
 	Stopped bool
 }
 
@@ -180,7 +180,7 @@ type ConfirmLeft struct{ From string }
 // Worker implements Action.
 func (a ConfirmLeft) Worker() string { return a.From }
 
-// SeekUnmarked looks for a mirror that has lost its marks, as its Pods say. It's marked again if
+// SeekUnmarked looks for a mirror that has lost its marks: see Worker.Sought. It's marked again if
 // its hub Job is the plan's, and deleted if a live read of the hub shows that there is none.
 type SeekUnmarked struct{ At }
 

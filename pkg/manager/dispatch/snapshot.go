@@ -141,8 +141,8 @@ type Worker struct {
 	// Refusal is why the worker last refused to stop or delete a mirror; empty: it did not.
 	Refusal string
 
-	// Sought: Pods there are those of a mirror of this name that the worker's watch doesn't show, and
-	// nobody has looked yet whether it has lost its marks.
+	// Sought: Pods there are those of a mirror of this name that the worker's watch doesn't show, or
+	// the Job has ended without one that it shows. Nobody has looked yet whether it has lost its marks.
 	Sought bool
 
 	// TakenBack is the last state of a mirror that is taken back from there, as it can't be followed;

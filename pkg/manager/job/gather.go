@@ -179,7 +179,7 @@ func (g *gatherer) worker(v workerView, s *dispatch.Snapshot, k known) dispatch.
 func (k *known) mirrorIn(v workerView, s *dispatch.Snapshot) *batchv1.Job {
 	if k.seen[v.Name()] == nil {
 		m := k.mirrors[v.Name()]
-		if found := heldBy(v, s.Key, m.write, s.Now); found != nil && (m.takenBack == "" || found.UID != m.created) {
+		if found := heldBy(v, s.Key, m.write, s.Now); found != nil && !m.isTakingBack(found.UID) {
 			k.seen[v.Name()] = mirror.InHubTime(found, v.View().ClockAhead)
 		}
 	}

@@ -253,7 +253,7 @@ func (r *Reconciler) removeUnseen(ctx context.Context, t *turn) error {
 			continue
 		}
 		existing, err := existingIn(ctx, t, w)
-		if m := t.known.mirrors[name]; existing != nil && (m.takenBack != "" && existing.UID == m.created || r.isUnmarked(t, w, existing)) {
+		if m := t.known.mirrors[name]; existing != nil && (m.isTakingBack(existing.UID) || r.isUnmarked(t, w, existing)) {
 			err = r.deleteUnseen(ctx, t, w, existing, metav1.DeletePropagationForeground)
 		}
 		if err != nil && !apierrors.IsConflict(err) && !errors.Is(err, clusters.ErrNotConnected) {
@@ -285,11 +285,11 @@ func (r *Reconciler) seekUnmarked(ctx context.Context, t *turn, w worker) (resul
 // and the mirror can't have them.
 func (r *Reconciler) takeUnmarked(ctx context.Context, t *turn, w worker, existing *batchv1.Job) error {
 	known := t.known.mirrors[w.Name()]
-	isTakenBack := known.takenBack != "" && known.created == existing.UID
+	isTaken := known.isTakingBack(existing.UID)
 	switch {
-	case t.Job == nil || !isTakenBack && !r.isUnmarked(t, w, existing):
+	case t.Job == nil || !isTaken && !r.isUnmarked(t, w, existing):
 		return r.deleteAbandoned(ctx, t, w, existing)
-	case !isTakenBack:
+	case !isTaken:
 		_, err := r.mark(ctx, t, w, existing)
 		if refusal := (*refusalError)(nil); !mirror.Finished(t.Job) || !errors.As(err, &refusal) && !errors.Is(err, errLeaving) {
 			return err

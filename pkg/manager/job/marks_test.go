@@ -167,10 +167,7 @@ func TestMarksThatCantBeOfAMirrorThatCantBeSuspended(t *testing.T) {
 func TestProgressWithoutMarksAsAJobMoves(t *testing.T) {
 	w := newWorld(t)
 	runs(w)
-	a := w.worker("a")
-	a.api.strips = true
-	a.drains(true)
-	_, _ = w.runUntil(func() bool { return mirror.Suspended(a.api.jobs[jobKey]) })
+	a := stopsWithoutMarks(w)
 	before := a.api.jobs[jobKey].Status.Succeeded
 	a.api.change(jobKey, func(m *batchv1.Job) {
 		m.Status.Active, m.Status.Ready, m.Status.Succeeded = m.Status.Active-1, nil, before+1
@@ -234,10 +231,7 @@ func TestEndWithoutMarksAsAJobMoves(t *testing.T) {
 		w := newWorld(t)
 		w.submits(aJob("train", identified))
 		w.step(time.Minute)
-		a := w.worker("a")
-		a.api.strips = true
-		a.drains(true)
-		_, _ = w.runUntil(func() bool { return mirror.Suspended(a.api.jobs[jobKey]) })
+		a := stopsWithoutMarks(w)
 		a.completes(4)
 		for range restart {
 			_, _ = w.runUntil(func() bool { return true })
@@ -309,6 +303,15 @@ func accounted(w *world) {
 	}
 	w.edits("has an account", kept(hubstate.Usage, "["+strings.Join(mirrors, ",")+"]"))
 	w.run()
+}
+
+// stopsWithoutMarks has the Job leave a, whose policy removes the marks as its mirror is suspended.
+func stopsWithoutMarks(w *world) *fakeWorker {
+	a := w.worker("a")
+	a.api.strips = true
+	a.drains(true)
+	_, _ = w.runUntil(func() bool { return mirror.Suspended(a.api.jobs[jobKey]) })
+	return a
 }
 
 // losesItsMarks has the mirror in a worker lose what says that it's ours.

@@ -115,8 +115,7 @@ type mirrorMemory struct {
 	// isMissed: the watch shows the mirror no more, and nobody has deleted it. It may have lost its
 	// marks.
 	isMissed bool
-	// isSought: Pods say that there is a mirror that the watch doesn't show, and this process hasn't
-	// looked for it.
+	// isSought: see dispatch.Worker.
 	isSought bool
 	// isConfirmed: this process has asked the worker itself for a mirror that its watch doesn't show.
 	isConfirmed bool
@@ -152,6 +151,9 @@ type mirrorMemory struct {
 	// rejected are the states of hub Job and mirror whose status the hub rejected.
 	rejected string
 }
+
+// isTakingBack reports whether a mirror is being taken back.
+func (m *mirrorMemory) isTakingBack(uid types.UID) bool { return m.takenBack != "" && m.created == uid }
 
 // states names the states of a hub Job and its mirrors that a status follows from.
 func states(hub *batchv1.Job, mirrors ...*batchv1.Job) string {

@@ -98,15 +98,16 @@ func madeAs(origin v1alpha1.Origin, name string) func(*batchv1.Job) {
 // one that has some.
 func TestPodsWithoutTheirLabel(t *testing.T) {
 	for name, row := range map[string]struct {
-		of     types.UID // empty: the mirror
-		has    bool      // the mirror has found Pods
-		manual bool      // its user has written its selector
-		stays  bool
+		of               types.UID // empty: the mirror
+		has              bool      // the mirror has found Pods
+		manual           bool      // its user has written its selector
+		isStandby, stays bool
 	}{
 		"its first":              {},
 		"one beside others":      {has: true, stays: true},
 		"another Job's":          {of: "another", stays: true},
 		"of the user's selector": {manual: true, stays: true},
+		"seen by a standby":      {isStandby: true, stays: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -127,7 +128,12 @@ func TestPodsWithoutTheirLabel(t *testing.T) {
 			})
 			w.step(time.Second)
 			uid := a.api.jobs[jobKey].UID
+			led := w.startup.begun
+			if row.isStandby {
+				w.startup.begun = make(chan struct{})
+			}
 			w.triggers.PodUnlabelled("a", jobKey, cmp.Or(row.of, uid))
+			w.startup.begun = led
 			w.run()
 			a.idle = false
 			w.step(time.Minute)
@@ -151,10 +157,7 @@ func TestEndWithoutMarksThatTheHubDoesntTake(t *testing.T) {
 			w := newWorld(t)
 			w.submits(aJob("train", identified))
 			w.step(time.Minute)
-			a := w.worker("a")
-			a.api.strips = true
-			a.drains(true)
-			_, _ = w.runUntil(func() bool { return mirror.Suspended(a.api.jobs[jobKey]) })
+			a := stopsWithoutMarks(w)
 			a.completes(4)
 			a.api.change(jobKey, func(m *batchv1.Job) {
 				a.condition(m, batchv1.JobSuccessCriteriaMet, corev1.ConditionTrue)
@@ -200,10 +203,7 @@ func TestAJobMovesOnBeforeItHasArrived(t *testing.T) {
 			c.view.Spec.Cordoned = true
 			w.submits(aJob("train", identified))
 			w.step(time.Minute)
-			a := w.worker("a")
-			a.api.strips = true
-			a.drains(true)
-			_, _ = w.runUntil(func() bool { return mirror.Suspended(a.api.jobs[jobKey]) })
+			a := stopsWithoutMarks(w)
 			a.idle = true // its Pods take a while to end
 			c.view.Spec.Cordoned = false
 			leaves(w)

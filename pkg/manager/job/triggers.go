@@ -162,7 +162,7 @@ func (t *triggers) PodsStuck(_ string, key types.NamespacedName) { t.Enqueue(key
 // Job controller, which makes another one in its place, and so on.
 func (t *triggers) PodUnlabelled(worker string, key types.NamespacedName, job types.UID) {
 	w, ok := t.workers.get(worker)
-	if !ok {
+	if !ok || !t.startup.elected() { // a standby takes nothing back
 		return
 	}
 	if m, _ := w.Mirror(key); m == nil || m.UID != job || !mirror.SelectsByID(m) || mirror.HasPods(m) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/pods/report"
+	"github.com/jobferry/jobferry/pkg/util/decoded"
 )
 
 const (
@@ -39,7 +40,7 @@ const (
 	maxNames = 200
 )
 
-// maxModel is how many bytes a Job's Pods have of what a shadow shows.
+// maxModel is how many bytes of memory that takes of a Job's Pods which a shadow shows.
 const maxModel = 64 << 10
 
 // modelOf has of a hub Job what its shadows are made of; nil: it's more than maxModel.
@@ -64,7 +65,7 @@ func modelOf(job *batchv1.Job) *batchv1.Job {
 		InitContainers: containersOf(t.Spec.InitContainers, commands <= maxCommand),
 		Containers:     containersOf(t.Spec.Containers, commands <= maxCommand),
 	}
-	if model.Size() > maxModel {
+	if decoded.Size(model) > maxModel {
 		return nil
 	}
 	return model

@@ -119,7 +119,7 @@ func (w *worker) isHungry(due int) bool {
 
 // isMoreToCome reports whether elastic shards can give back something beside what is unassigned.
 func (d *division) isMoreToCome(level float64) bool {
-	return d.supply(level) >= float64(d.unassigned.Len()+1)
+	return d.supply(d.giving(), level) >= float64(d.unassigned.Len()+1)
 }
 
 // cut assigns contiguous ranges, the lowest first. Of a shard that is replaced or grows, ranges
@@ -152,7 +152,7 @@ func (d *division) ask(level float64) {
 	var givers []*worker
 	for _, w := range d.workers {
 		need += w.lacks - w.returning.Len()
-		if w.gets == 0 && w.lacks == 0 && d.excess(w, level) >= 1 {
+		if w.gets == 0 && w.lacks == 0 && d.excess(w, w.movable(), level) >= 1 {
 			givers = append(givers, w)
 		}
 	}
@@ -160,7 +160,7 @@ func (d *division) ask(level float64) {
 		return cmp.Compare(b.keeps*int(a.Parallelism), a.keeps*int(b.Parallelism))
 	})
 	for _, w := range givers {
-		if n := min(need, whole(d.excess(w, level))); n > 0 {
+		if n := min(need, whole(d.excess(w, w.movable(), level))); n > 0 {
 			if len(w.held) > 0 { // it keeps what it was asked for, and has no Pod for the rest
 				n = w.todo.Len()
 			}

@@ -35,10 +35,10 @@ func (d *division) solve() float64 {
 }
 
 func (d *division) bisect() float64 {
-	low, high, gives := 0.0, float64(d.pool)+1, d.gives()
+	low, high, gives := 0.0, float64(d.pool)+1, d.giving()
 	for range 64 {
 		middle := (low + high) / 2
-		if d.demand(middle) <= d.supplyOf(gives, middle) {
+		if d.demand(middle) <= d.supply(gives, middle) {
 			low = middle
 		} else {
 			high = middle
@@ -58,12 +58,14 @@ func (d *division) demand(level float64) float64 {
 	return sum
 }
 
-// supply is what there is for it at the level.
-func (d *division) supply(level float64) float64 { return d.supplyOf(d.gives(), level) }
+// giving is what there is at any level, and what each shard can give back, by worker. To count the
+// indexes of sets takes a while.
+type giving struct {
+	free    float64
+	movable []int
+}
 
-// gives is what there is at any level, and what each shard can give back. To count the indexes of
-// sets takes a while.
-func (d *division) gives() giving {
+func (d *division) giving() giving {
 	g := giving{free: float64(d.unassigned.Len()), movable: make([]int, len(d.workers))}
 	for i, w := range d.workers {
 		g.free += float64(w.returning.Len())
@@ -72,25 +74,17 @@ func (d *division) gives() giving {
 	return g
 }
 
-type giving struct {
-	free    float64
-	movable []int // by worker
-}
-
-func (d *division) supplyOf(g giving, level float64) float64 {
+// supply is what there is for it at the level.
+func (d *division) supply(g giving, level float64) float64 {
 	sum := g.free
 	for i, w := range d.workers {
-		sum += d.excessOf(w, g.movable[i], level)
+		sum += d.excess(w, g.movable[i], level)
 	}
 	return sum
 }
 
-// excess is what a shard can give back and has above the level.
-func (d *division) excess(w *worker, level float64) float64 {
-	return d.excessOf(w, w.movable(), level)
-}
-
-func (d *division) excessOf(w *worker, movable int, level float64) float64 {
+// excess is what a shard that can give back so many has above the level.
+func (d *division) excess(w *worker, movable int, level float64) float64 {
 	return min(float64(movable), max(0, float64(w.keeps)-d.share(w, level)))
 }
 
