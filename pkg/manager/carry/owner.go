@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// From manyOwners on, finished owners are removed. Each takes some work: ownersLookedAt, the oldest,
-// are looked at each time.
+// From manyOwners on, finished owners are removed. Each takes some work: ownersLookedAt, the
+// oldest, are looked at each time.
 const (
 	manyOwners     = 100
 	ownersLookedAt = 200

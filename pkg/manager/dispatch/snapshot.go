@@ -142,7 +142,8 @@ type Worker struct {
 	Refusal string
 
 	// Sought: Pods there are those of a mirror of this name that the worker's watch doesn't show, or
-	// the Job has ended without one that it shows. Nobody has looked yet whether it has lost its marks.
+	// the Job has ended without one that it shows. Nobody has looked yet whether it has lost its
+	// marks.
 	Sought bool
 
 	// TakenBack is the last state of a mirror that is taken back from there, as it can't be followed;
