@@ -37,6 +37,10 @@
 //     cluster could hold if all the Pods that end by themselves had ended. A Job wider than every
 //     cluster waits for an empty cluster rather than forever.
 //
+//   - mates: the other Jobs of the Job's group. The group runs in one cluster, and is judged as one:
+//     the Job's Pods and theirs must fit at the same time, wherever the scheduler puts each of them.
+//     A group that can't be sure of that even in an empty cluster waits for an empty one.
+//
 // # Order
 //
 // Filters in a fixed order rule clusters out; the first that a cluster doesn't pass is the reason

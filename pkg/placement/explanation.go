@@ -121,7 +121,9 @@ func (a *ask) room(c *Cluster, wanted int64) *v1alpha1.WorkerExplanation {
 			Short: capacity.Quantity(s.Name, s.Requested-s.Most),
 		})
 	}
-	w.Message = roomMessage(w, wanted)
+	if w.Message = roomMessage(w, answer.Now, wanted); answer.Mate != nil {
+		w.Message = roomMessage(w, answer.Mate.Now, answer.Mate.Wanted) + forMate(answer.Mate.Name)
+	}
 	if answer.Preempts {
 		w.Message += preempting
 	}
@@ -143,17 +145,19 @@ var answers = map[scheduling.Verdict]v1alpha1.PlacementAnswer{
 
 // roomMessage is in the manner of the scheduler's "0/3 nodes are available: 2 Insufficient cpu,
 // ...".
-func roomMessage(w *v1alpha1.WorkerExplanation, wanted int64) string {
-	now := fmt.Sprintf("%d of %d Pods fit now", *w.PodsNow, wanted)
+func roomMessage(w *v1alpha1.WorkerExplanation, pods, wanted int64) string {
+	now := fmt.Sprintf("%d of %d Pods fit now", pods, wanted)
 	var head string
 	switch {
 	case w.Answer == v1alpha1.PlacementNever:
 		head = "never fits"
-	case *w.PodsNow >= wanted:
+	case pods >= wanted && w.Answer == v1alpha1.PlacementFitsLater:
+		head = "not all Pods of the group fit now"
+	case pods >= wanted:
 		return "all Pods fit now"
 	case w.PodsAfterScaleUp != nil:
 		return fmt.Sprintf("%s, %d once the autoscaler has added nodes", now, *w.PodsAfterScaleUp)
-	case *w.PodsNow > 0 || w.Answer == v1alpha1.PlacementFitsNow:
+	case pods > 0 || w.Answer == v1alpha1.PlacementFitsNow:
 		head = now + ", no further one"
 	default:
 		head = "no Pod fits now"

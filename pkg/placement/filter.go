@@ -215,11 +215,16 @@ func checkFeatures(a *ask, c *Cluster) *objection {
 		}
 	}
 	missing, lacks := c.lacks(a.features)
+	mate := ""
+	for i := 0; i < len(a.Mates) && !lacks; i++ {
+		missing, lacks = c.lacks(featuresOf(&a.Mates[i].Job.Spec))
+		mate = forMate(a.Mates[i].Job.Name)
+	}
 	if !lacks {
 		return nil
 	}
 	return &objection{
-		message: fmt.Sprintf("too old for %s (Kubernetes 1.%d)", missing.name, missing.since),
+		message: fmt.Sprintf("too old for %s (Kubernetes 1.%d)%s", missing.name, missing.since, mate),
 		detail:  fmt.Sprintf("runs Kubernetes %s", c.Version),
 	}
 }
@@ -243,7 +248,7 @@ func checkStockedOut(_ *ask, c *Cluster) *objection {
 
 // Where the Job can never run, waiting is no use.
 func checkEverFits(a *ask, c *Cluster) *objection {
-	if a.want == 0 || c.Capacity == nil || a.answerOf(c).Verdict != scheduling.Never {
+	if a.noRoomNeeded() || c.Capacity == nil || a.answerOf(c).Verdict != scheduling.Never {
 		return nil
 	}
 	o := neverFits(a.answerOf(c))
@@ -253,7 +258,7 @@ func checkEverFits(a *ask, c *Cluster) *objection {
 
 // A Job that can't have all the Pods that it needs at once waits, rather than wait in the cluster.
 func checkFitsNow(a *ask, c *Cluster) *objection {
-	if a.want == 0 || c.Capacity == nil || a.suits(a.answerOf(c)) {
+	if a.noRoomNeeded() || c.Capacity == nil || a.suits(a.answerOf(c)) {
 		return nil
 	}
 	o := insufficient(a.answerOf(c))

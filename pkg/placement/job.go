@@ -23,6 +23,15 @@ type (
 //	answer := placement.NewJob(job).Judge(snapshot, pods)
 func NewJob(job *batchv1.Job) *scheduling.Job { return scheduling.NewJob(job) }
 
+// NewGroup reads a Job and its mates, to be judged together as a Job is by itself.
+func NewGroup(job *scheduling.Job, mates []Mate) *scheduling.Group {
+	read := make([]scheduling.Mate, len(mates))
+	for i := range mates {
+		read[i] = scheduling.Mate(mates[i])
+	}
+	return scheduling.NewGroup(job, read)
+}
+
 // ShapeOf is the Shape of the Pods that a template makes.
 func ShapeOf(template *corev1.PodTemplateSpec) *Shape { return capacity.ShapeOf(template) }
 

@@ -75,6 +75,7 @@ func (d Decision) MayFitLater() bool {
 type ask struct {
 	Request
 	job      *scheduling.Job
+	group    *scheduling.Group // nil: the Job has no mates
 	want     int64
 	features []feature
 	rank     map[string]int
@@ -100,14 +101,31 @@ func newAsk(request Request) *ask {
 	if a.job.Expired = request.Expired; request.Lightly {
 		a.job.Lightly()
 	}
+	a.addMates()
 	return a
 }
+
+// addMates takes those that run Pods. The group has the Job's budget of work.
+func (a *ask) addMates() {
+	a.Mates = slices.DeleteFunc(slices.Clone(a.Mates), func(m Mate) bool { return m.Pods <= 0 })
+	a.Mates = a.Mates[:min(len(a.Mates), MaxMates)]
+	if len(a.Mates) > 0 {
+		a.group = NewGroup(a.job, a.Mates)
+	}
+}
+
+// noRoomNeeded reports whether no Pod of the Job or its mates would run now.
+func (a *ask) noRoomNeeded() bool { return a.want == 0 && a.group == nil }
 
 func (a *ask) answerOf(c *Cluster) *scheduling.Answer {
 	answer, ok := a.answers[c.Name]
 	if !ok {
-		judged := a.job.Judge(c.Capacity, a.want)
-		answer = &judged
+		answer = new(scheduling.Answer)
+		if a.group != nil {
+			*answer = a.group.Judge(c.Capacity, a.want)
+		} else {
+			*answer = a.job.Judge(c.Capacity, a.want)
+		}
 		a.answers[c.Name] = answer
 	}
 	return answer

@@ -7,12 +7,27 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/jobferry/jobferry/pkg/api/preference"
+	"github.com/jobferry/jobferry/pkg/placement/internal/scheduling"
 )
+
+// MaxMates bounds the kinds of Pods that are judged beside those of one Job.
+const MaxMates = scheduling.MaxMates
+
+// Mate stands for Pods of the Jobs of a group that are alike.
+type Mate struct {
+	// Job has their namespace, labels and template.
+	Job *batchv1.Job
+	// Pods is how many of them run at once.
+	Pods int64
+}
 
 // Request asks for a place for one Job.
 type Request struct {
 	// Job as it is on the hub. Its status counts: completions reached need no Pods any more.
 	Job *batchv1.Job
+	// Mates are the other Jobs of the Job's group that must fit in the same cluster at the same time.
+	// MaxMates kinds of their Pods are judged; those after them are left out.
+	Mates []Mate
 	// Recent are the paths of the recent fields of the Job's spec, as far as they are known.
 	Recent []string
 	// Selector over the clusters' labels. Nil matches all.

@@ -7,8 +7,25 @@ import (
 	"github.com/jobferry/jobferry/pkg/placement/internal/scheduling"
 )
 
+// forMate ends a message about a mate, by the name of its Job.
+func forMate(name string) string { return fmt.Sprintf(" for Job %s of its group", name) }
+
+// ofMate is what a mate is refused for; nil: none is.
+func ofMate(a *scheduling.Answer, explain func(*scheduling.Answer) *objection) *objection {
+	if a.Mate == nil {
+		return nil
+	}
+	o := explain(&a.Mate.Answer)
+	o.message += forMate(a.Mate.Name)
+	o.field = "" // it's none of the Job's
+	return o
+}
+
 // neverFits explains why no Pod will ever fit.
 func neverFits(a *scheduling.Answer) *objection {
+	if o := ofMate(a, neverFits); o != nil {
+		return o
+	}
 	if len(a.Reasons) == 0 {
 		return &objection{message: "without nodes"}
 	}
@@ -17,6 +34,9 @@ func neverFits(a *scheduling.Answer) *objection {
 
 // insufficient explains why fewer Pods fit now than are needed at once.
 func insufficient(a *scheduling.Answer) *objection {
+	if o := ofMate(a, insufficient); o != nil {
+		return o
+	}
 	detail := fmt.Sprintf("Pods that must fit at once: %d, that would: %d", a.Needed(), a.Now)
 	if more := details(a); more != "" {
 		detail += "; " + more

@@ -53,6 +53,12 @@ type Answer struct {
 	// Unjudged are the fields of the Job that weren't compared with what the worker has: that would
 	// have taken too much work. It's nearly always empty.
 	Unjudged []string
+	// Contended: other Pods of the Job's group could take all the room that even an idle worker has
+	// for the Job. So the numbers are those of the Job alone.
+	Contended bool
+	// Mate is the other Job of the group for which the verdict isn't a better one; nil if it is for
+	// the Job itself.
+	Mate *MateAnswer
 	// least is how many Pods must fit at once, however many the idle worker holds.
 	least int64
 }
@@ -80,6 +86,12 @@ func (a *Answer) Nearest() []Reason {
 	}
 	slices.SortFunc(nearest, func(a, b Reason) int { return cmp.Compare(a.Message, b.Message) })
 	return nearest
+}
+
+// MateAnswer is that for a mate, by the name of its Job.
+type MateAnswer struct {
+	Name string
+	Answer
 }
 
 // Count of nodes with one reason. A reason that isn't a node's has none.

@@ -47,6 +47,45 @@
 // that package autoscaling makes up for it, beside those that there are. A worker that can add
 // nodes is idle when all of these are there: a Job wider than its nodes waits for them.
 //
+// # Groups
+//
+// A Group is judged as one: a Job and its mates, which are other Jobs whose Pods must fit at the
+// same time. Each member is judged by itself first. The group never fits only if a member doesn't
+// by itself. Then it's counted how many Pods of a member fit wherever all Pods of the others, its
+// rivals, are, and in whatever order the scheduler takes them:
+//
+//	slots of the nodes for the member - the most that the rivals' Pods can take of these
+//
+// How many slots Pods take of a node is a sum over requests, rounded up. rivals.go bounds it by a
+// part for each Pod and, in one of two ways, a part for the node, whatever other Pods are there. So
+// the nodes on which a rival's Pods take most can be chosen for each rival by itself. What a node
+// has to spare beside the slots that are wanted isn't missed. Besides, a rival's Pod takes
+//
+//   - the whole node, if both hold one host port, or both have claims for devices or volumes;
+//   - a domain, by anti-affinity of either to the other, or by a constraint of topology spread that
+//     selects the rival's Pods and not the member's own;
+//   - one Pod more, by a constraint that selects both.
+//
+// With topology spread, the domain with the fewest Pods loses what rivals can take of it alone, too:
+// the proof of anyorder.go holds for what is left. Where the first Pod decides in which domain all
+// will be, the domain with the least room counts. A Job's affinity to Pods of a mate is taken for
+// met by its own first Pod, in each domain in which a mate's Pod may be. If a member and a rival
+// keep apart in these domains, there must be more of them than rivals take. Where none of that is
+// known, the Pods are tried one after the other on what the rivals leave of each node if all are
+// there. Volumes or devices that couple nodes leave nothing, if a rival has such, too.
+//
+// Each member needs as many Pods at once as the same count says of the idle worker. If that is too
+// few even for one Pod, or for a gang, the rivals could take all, and the member is Contended: then
+// it needs what it would alone, and all slots that its nodes have in the idle worker. So a group
+// that is wider than the worker, or whose Pods could be in each other's way, waits for an idle
+// worker and not forever. There it's placed, even if not all of it may run at once.
+//
+// The quotas of the Job's namespace must leave room for the sum of all Pods. Those of other
+// namespaces aren't known. A group preempts if all members may, what has a lower priority than each
+// of them. It fits after scale-up if each member does by itself, and nodes can be added for each
+// that has too little room: which nodes they share isn't looked at. A group that takes too much work
+// is judged as if each member were alone.
+//
 // # Bounds
 //
 // Users write Jobs, and workers say what they have: neither may make an answer expensive. A field
@@ -74,6 +113,9 @@
 //     once only, quotas of the class that is the default for a claim, of VolumeAttributesClasses,
 //     and of devices that the scheduler claims for extended resources, scheduling gates of the
 //     Job's Pods (they are taken for removed).
+//
+//   - A group that fits after scale-up may need more nodes than the autoscaler may add for all its
+//     members together.
 //
 // The judge, e2e/placement, compares the answers with those of the real kube-scheduler.
 package scheduling

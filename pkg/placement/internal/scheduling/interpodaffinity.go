@@ -98,8 +98,9 @@ func (d domains) have(n *Node) bool {
 // affinityState knows for each term of the Job in which domains there are Pods that match.
 type affinityState struct {
 	wanted, avoided []termState
-	// self: a Pod of the Job satisfies the Job's own affinity.
-	self bool
+	// self: a Pod of the Job satisfies the Job's own affinity, or one of a mate does, and is there
+	// with the first of the Job's. bySelf: the Job's own do.
+	self, bySelf bool
 	// bound: a Pod that the Job wants is there for sure.
 	bound bool
 }
@@ -117,7 +118,8 @@ func interPodAffinity(j *Job, v view) state {
 		return nil
 	}
 	s := &affinityState{wanted: termStates(j, v, j.affinity), avoided: termStates(j, v, j.antiAffinity)}
-	s.self = len(s.wanted) > 0 && !slices.ContainsFunc(s.wanted, func(t termState) bool { return t.self == no })
+	s.bySelf = len(s.wanted) > 0 && !slices.ContainsFunc(s.wanted, func(t termState) bool { return t.self == no })
+	s.self = s.bySelf || v.nearMates(j)
 	s.readWanted(j.affinity, v)
 	for i := range s.avoided {
 		s.avoided[i].read(j.antiAffinity[i:i+1], v)
@@ -219,6 +221,11 @@ func (s *affinityState) nearWanted(node int) bool {
 		near = near && t.there[domain]
 	}
 	return near || s.choosesFirst()
+}
+
+// labelled reports whether a node is in domains of all terms of the Job's affinity.
+func (s *affinityState) labelled(node int) bool {
+	return !slices.ContainsFunc(s.wanted, func(t termState) bool { return t.at[node] == undomained })
 }
 
 // choosesFirst: the next Pod decides in which domains all Pods of the Job will be.

@@ -42,6 +42,8 @@ type Job struct {
 	// gang is how many Pods must fit at once, whatever else: those of a gang are bound together. One
 	// if they're none.
 	gang int64
+	// mates are the Jobs with whose Pods it is judged together.
+	mates []*Job
 	// changes by admission plugins: many workers have the same LimitRanges and RuntimeClasses.
 	changes *kept[digest.Digest, changed]
 	// quotaRead is what quotas go by in each Pod.
@@ -92,6 +94,7 @@ func (j *Job) with(spec *corev1.PodSpec) *Job {
 	pod.Namespace, pod.Labels = j.namespace, j.labels
 	changed := newJob(pod)
 	changed.unjudged = slices.Concat(j.unjudged, changed.unjudged)
+	changed.mates = j.mates
 	changed.gang, changed.isBare, changed.Expired, changed.left, changed.lightly = j.gang, j.isBare, j.Expired, j.left, j.lightly
 	return changed
 }

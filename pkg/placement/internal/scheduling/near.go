@@ -18,7 +18,7 @@ func (j *Job) fitIdle(s *Snapshot, wanted int64, b *budget) int64 {
 // lasts: the one that leaves the Job the most room.
 func (s *Snapshot) keepingNear(j *Job, b *budget) *Snapshot {
 	v := view{s, Idle, b}
-	if len(j.affinity) == 0 || j.nearItself(v) {
+	if len(j.affinity) == 0 || j.nearItself(v) || v.nearMates(j) {
 		return s
 	}
 	near := v.selectBy(affinityField, perhaps, j.affinity...)

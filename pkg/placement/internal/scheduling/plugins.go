@@ -40,7 +40,7 @@ type coupled struct {
 var byNearness = []string{
 	"NodeName", "PodOS", "NodeAffinity", "TaintToleration", "NodeUnschedulable", "NodePorts", "NodeResourcesFit",
 	"VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone", "PodTopologySpread", "InterPodAffinity", "DynamicResources", "GangScheduling",
-	autoscaler,
+	autoscaler, groupPlugin,
 }
 
 // helpedBy are the kinds of changes by which a plugin may take a Job that it refuses. Nodes are
@@ -66,6 +66,8 @@ var helpedBy = map[string]change.Kinds{
 	"LimitRanger":  change.Nodes | change.Admission,
 	"RuntimeClass": change.Nodes | change.Admission,
 	"Priority":     change.Nodes | change.Admission,
+
+	groupPlugin: change.All,
 
 	judging: change.All &^ change.Room, // until there are other objects
 }
@@ -156,5 +158,5 @@ func (r *Reason) Brief() string {
 // ofNodes reports whether the reason is a node's, and not one of the API server's, or of all nodes
 // together.
 func (r *Reason) ofNodes() bool {
-	return r.Plugin != "GangScheduling" && r.Plugin != autoscaler && slices.Contains(byNearness, r.Plugin)
+	return r.Plugin != "GangScheduling" && r.Plugin != autoscaler && r.Plugin != groupPlugin && slices.Contains(byNearness, r.Plugin)
 }

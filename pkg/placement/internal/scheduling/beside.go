@@ -1,0 +1,367 @@
+package scheduling
+
+import (
+	"math"
+	"slices"
+)
+
+// gathering is a group in one view of a worker.
+type gathering struct {
+	view
+	members []attendant
+}
+
+// attendant is a member of a group in a view.
+type attendant struct {
+	admitted
+	wanted int64
+	alone  *Answer
+	// places are the nodes that suit it, and refused the reasons of the others.
+	places  []place
+	refused []*Reason
+	// most is how many of its Pods each node takes at most, whatever others are there.
+	most []int64
+	// trial gives devices; nil if none are needed.
+	trial DeviceTrial
+}
+
+func (t *team) at(s *Snapshot, moment Moment, b *budget) *gathering {
+	g := &gathering{view: view{s, moment, b}}
+	for i := range t.members {
+		m := &t.members[i]
+		g.members = append(g.members, attendant{admitted: m.snapshot.admit(m.job, b), wanted: m.wanted, alone: &m.alone})
+	}
+	for i := range g.members {
+		g.members[i].attend(g.view)
+	}
+	return g
+}
+
+func (m *attendant) attend(v view) {
+	filters := m.allFilters(v)
+	if m.trial = v.trial(m.Job); m.trial != nil && !m.trial.Coupled() {
+		filters = append(filters, deviceSlots(m.trial))
+	}
+	m.places, m.refused = placesOf(v, filters)
+	m.most = make([]int64, len(v.Nodes))
+	for i := range m.places {
+		p := &m.places[i]
+		m.most[p.index] = min(p.slots, m.wanted)
+		if m.shape.OnePerNode() {
+			m.most[p.index] = min(m.most[p.index], 1)
+		}
+	}
+}
+
+// room is how many Pods fit by what each node alone has, wanted or not.
+func (m *attendant) room() (pods int64) {
+	for i := range m.places {
+		pods += m.places[i].slots
+	}
+	return pods
+}
+
+// reasons of the nodes that take none of its Pods.
+func (m *attendant) reasons() []Count {
+	if m.alone.Verdict == FitsLater {
+		return m.alone.Reasons
+	}
+	f := filling{reasons: m.refused}
+	return f.counts()
+}
+
+// fit is how many of a member's Pods find nodes now, wherever all Pods of the others are, or would
+// be.
+func (g *gathering) fit(i int) int64 {
+	m := &g.members[i]
+	wanted := min(m.wanted, g.admittedBeside(i))
+	if wanted <= 0 {
+		return 0
+	}
+	c := g.contestOf(i, wanted)
+	switch {
+	case c.isFree():
+		return m.fill(g.view, wanted).pods
+	case c.isLost():
+		return 0
+	case c.affinity != nil && c.affinity.choosesFirst():
+		return min(c.inOneDomain(), wanted)
+	}
+	pods, known := c.count(c.all(), nil)
+	if !known {
+		pods = c.tried()
+	}
+	return min(pods, wanted)
+}
+
+// contest is between a member of a group and the others, its rivals, for room on nodes.
+type contest struct {
+	*attendant
+	view   view
+	wanted int64
+	states []state
+	// affinity and spread are among the states; nil if they aren't.
+	affinity *affinityState
+	spread   *spreadState
+	// places have slots that are wanted.
+	places []place
+	rivals []rival
+	// takes is what the rivals can take of each place, in one of two ways to bound it: of the first,
+	// none of it is for places that some rival is on, however many of its Pods are there.
+	takes [2]takings
+	// outer and inner bounds, where they are known.
+	outer, inner *bound
+}
+
+func (g *gathering) contestOf(i int, wanted int64) *contest {
+	m := &g.members[i]
+	c := &contest{attendant: m, view: g.view, wanted: wanted, states: m.states(g.view), places: slices.Clone(m.places)}
+	if m.trial != nil && m.trial.Coupled() {
+		c.states = append(c.states, &devicesState{g.eachNode(), m.trial.Clone()})
+	}
+	for s := range c.states {
+		switch state := c.states[s].(type) {
+		case *affinityState:
+			c.affinity = state
+		case *spreadState:
+			c.spread = state
+		}
+	}
+	for k := range g.members {
+		if k != i {
+			c.rivals = append(c.rivals, c.rivalOf(&g.members[k]))
+		}
+	}
+	c.bound()
+	return c
+}
+
+// bound finds the bounds, and leaves no more slots than are wanted, and than they allow.
+func (c *contest) bound() {
+	others, limits := slices.Clone(c.states), []bound{}
+	for i, s := range others {
+		if a, is := s.(*affinityState); is {
+			apart := *a
+			apart.wanted = nil
+			others[i] = &apart
+		}
+		more, _ := others[i].bounds()
+		limits = append(limits, more...)
+	}
+	c.outer, c.inner = c.view.boundsOf(others)
+	mustBeNear := c.affinity != nil && !c.affinity.choosesFirst()
+	for i := range c.places {
+		p := &c.places[i]
+		p.slots = min(p.slots, c.wanted)
+		for b := range limits {
+			limits[b].limit(p)
+		}
+		if mustBeNear && !c.affinity.nearWanted(p.index) {
+			p.slots = 0
+		}
+	}
+	c.findTakings()
+}
+
+// limit leaves no more slots than a bound allows that doesn't rise.
+func (b *bound) limit(p *place) {
+	if domain := b.at[p.index]; domain != undomained && b.rising == nil {
+		p.slots = min(p.slots, b.atLeast[domain])
+	}
+}
+
+func (c *contest) all() []int {
+	all := make([]int, len(c.places))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// isFree reports whether no rival is in the member's way.
+func (c *contest) isFree() bool {
+	return !c.follows() && c.taken(c.all(), nil) == 0 && c.counted() == 0
+}
+
+// follows reports whether the member must be near some rival.
+func (c *contest) follows() bool {
+	return slices.ContainsFunc(c.rivals, func(r rival) bool { return r.near })
+}
+
+// isLost: nothing is known of what rivals leave.
+func (c *contest) isLost() bool {
+	coupled := slices.ContainsFunc(c.states, func(s state) bool {
+		switch s.(type) {
+		case *affinityState, *spreadState:
+			return false
+		default:
+			return true
+		}
+	})
+	return coupled && slices.ContainsFunc(c.rivals, func(r rival) bool { return r.devices || r.volumes })
+}
+
+// count is a number of Pods that find places among some, wherever the rivals are; false: none is
+// known. The proof is that of inAnyOrder, with what rivals may take off each room.
+func (c *contest) count(places []int, but func(*rival) bool) (pods int64, known bool) {
+	if c.outer == nil {
+		return 0, false
+	}
+	slots, within := make([]int64, c.inner.size), make([]int32, c.inner.size)
+	of := make([][]int, c.outer.size)
+	for _, i := range places {
+		p := &c.places[i]
+		domain, in := c.inner.at[p.index], c.outer.at[p.index]
+		if domain == undomained || in == undomained || p.slots == 0 {
+			continue
+		}
+		if slots[domain] > 0 && within[domain] != in {
+			return 0, false
+		}
+		slots[domain] += p.slots
+		within[domain] = in
+		of[in] = append(of[in], i)
+	}
+	rooms := make([]int64, c.outer.size)
+	for domain := range slots {
+		if slots[domain] > 0 {
+			rooms[within[domain]] += min(slots[domain], c.inner.atLeast[domain])
+		}
+	}
+	counted := c.counted()
+	return max(c.fill(rooms, of, but)-c.taken(places, but)-counted, 0), true
+}
+
+// fill sums up the rooms, as far as their Pods can't be too many when rivals have taken what they
+// can of the domain with the fewest.
+func (c *contest) fill(rooms []int64, of [][]int, but func(*rival) bool) int64 {
+	if c.outer.rising == nil {
+		return c.outer.fill(rooms)
+	}
+	left, counted := make([]int64, len(rooms)), c.counted()
+	for domain := range rooms {
+		if left[domain] = rooms[domain]; left[domain] > 0 {
+			left[domain] = max(rooms[domain]-c.taken(of[domain], but)-counted, 0)
+		}
+	}
+	fewest, pods := c.outer.rising.fewest(c.outer.of, left), int64(0)
+	for domain, room := range rooms {
+		if fewest < notIncluded {
+			room = min(room, max(fewest+c.outer.of.maxSkew-c.outer.rising.hindering[domain], 0))
+		}
+		pods += room
+	}
+	return pods
+}
+
+// inOneDomain is how many Pods fit where the first one of them, or of a rival that the member must
+// be near, decides where all will be: in the domain with the least room.
+func (c *contest) inOneDomain() int64 {
+	d := newDivision(len(c.view.Nodes))
+	for i := range c.affinity.wanted {
+		d.divide(c.affinity.wanted[i].topology, nil)
+	}
+	followed, lost := c.near(d)
+	if lost {
+		return 0
+	}
+	of := make([][]int, d.groups)
+	for i := range c.places {
+		if p := &c.places[i]; c.affinity.labelled(p.index) {
+			of[d.of[p.index]] = append(of[d.of[p.index]], i)
+		}
+	}
+	var but func(*rival) bool
+	if !c.follows() {
+		but = func(r *rival) bool { return c.keeping(r) != nil }
+	}
+	least, candidates := int64(math.MaxInt64), int64(0)
+	for domain, places := range of {
+		takes := c.affinity.bySelf && slices.ContainsFunc(places, func(i int) bool {
+			return c.places[i].slots > 0 && reasonOf(c.states, &c.places[i]) == nil
+		})
+		if !takes && !followed[domain] {
+			continue
+		}
+		pods, known := c.count(places, but)
+		if !known {
+			return 0
+		}
+		least, candidates = min(least, pods), candidates+1
+	}
+	if candidates == 0 || but != nil && candidates <= c.kept() {
+		return 0
+	}
+	return least
+}
+
+// near are the domains in which a rival may be that the member must be near; lost: such a rival may
+// be where no domain is, and the member isn't near itself.
+func (c *contest) near(d *division) (domains []bool, lost bool) {
+	domains = make([]bool, d.groups)
+	for k := range c.rivals {
+		r := &c.rivals[k]
+		if !r.near {
+			continue
+		}
+		for n, most := range r.most {
+			switch {
+			case most == 0:
+			case c.affinity.labelled(n):
+				domains[d.of[n]] = true
+			case !c.affinity.bySelf:
+				return domains, true
+			}
+		}
+	}
+	return domains, false
+}
+
+// keeping is what keeps a rival and the member apart in those domains of which the member chooses
+// one: a rival that came first leaves others to choose, and one that comes later finds another. It
+// is nil if nothing does.
+func (c *contest) keeping(r *rival) *barrier {
+	for i := range r.barred {
+		b := &r.barred[i]
+		if b.sure && slices.ContainsFunc(c.affinity.wanted, func(t termState) bool { return sameTopology(t.topology, b.topology) }) {
+			return b
+		}
+	}
+	return nil
+}
+
+// kept is how many domains such rivals may keep the member from.
+func (c *contest) kept() (domains int64) {
+	for k := range c.rivals {
+		if b := c.keeping(&c.rivals[k]); b != nil {
+			domains += b.pods
+		}
+	}
+	return domains
+}
+
+func sameTopology(a, b topology) bool {
+	return len(a.at) > 0 && len(b.at) > 0 && &a.at[0] == &b.at[0]
+}
+
+// tried is how many Pods fit when they're tried one after the other, and rivals have taken all that
+// they can of each node.
+func (c *contest) tried() int64 {
+	if c.counted() > 0 {
+		return 0
+	}
+	var places []place
+	for i := range c.places {
+		p := c.places[i]
+		if p.slots -= c.taken([]int{i}, nil); p.slots > 0 {
+			places = append(places, p)
+		}
+	}
+	if len(places) == 0 {
+		return 0
+	}
+	if pods := inAnyOrder(c.view, places, c.states); pods >= c.wanted {
+		return pods
+	}
+	return newTrials(c.Job, places, c.states, c.wanted, c.work).fill().pods
+}
