@@ -113,7 +113,6 @@
 //     once only, quotas of the class that is the default for a claim, of VolumeAttributesClasses,
 //     and of devices that the scheduler claims for extended resources, scheduling gates of the
 //     Job's Pods (they are taken for removed).
-//
 //   - A group that fits after scale-up may need more nodes than the autoscaler may add for all its
 //     members together.
 //
