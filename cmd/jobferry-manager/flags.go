@@ -33,6 +33,8 @@ func addWorkers(set *pflag.FlagSet, o *manager.Options) {
 func addNamespaces(set *pflag.FlagSet, o *manager.Options) {
 	set.BoolVar(&o.DispatchAllNamespaces, "dispatch-all-namespaces", o.DispatchAllNamespaces,
 		"dispatch Jobs of namespaces without the label jobferry.dev/dispatch, too, if they name the dispatcher; never those of kube-* and of the manager's namespace")
+	set.StringSliceVar((*[]string)(&o.Groups), "group-kinds", o.Groups,
+		"kinds of objects, each as KIND.GROUP, whose Jobs run in one worker")
 	set.StringVar((*string)(&o.DefaultPodSecurity), "default-pod-security", string(o.DefaultPodSecurity),
 		"Pod Security level of namespaces created in workers, unless the hub's namespace has its own: privileged, baseline, restricted, or empty for no label")
 }

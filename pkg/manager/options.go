@@ -10,6 +10,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/fence"
+	"github.com/jobferry/jobferry/pkg/manager/group"
 	"github.com/jobferry/jobferry/pkg/manager/job"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/manager/packed"
@@ -44,6 +45,7 @@ func DefaultOptions() Options {
 		Concurrency:       128,
 		WorkerConcurrency: 16,
 		PassOver:          5 * time.Minute,
+		Groups:            group.Kinds{group.JobSetKind},
 		Kueue:             kueue.DefaultOptions(),
 		Timing:            dispatch.DefaultTiming(),
 
@@ -68,6 +70,9 @@ func (o *Options) Validate() error {
 			o.Concurrency, o.WorkerConcurrency))
 	}
 	errs = append(errs, o.DefaultPodSecurity.Validate())
+	if err := o.Groups.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("kinds of groups: %w", err))
+	}
 	if err := o.HubKeys.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("keys that stay on the hub: %w", err))
 	}

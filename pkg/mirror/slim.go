@@ -39,7 +39,7 @@ var (
 	annotationsRead = [...]string{
 		AnnotationKueueMinParallelism,
 		v1alpha1.AnnotationClusterSelector, v1alpha1.AnnotationClusterPreference, v1alpha1.AnnotationOnClusterLost,
-		v1alpha1.AnnotationPodStartTimeout, v1alpha1.AnnotationMaxClusters, v1alpha1.AnnotationTraceParent,
+		v1alpha1.AnnotationPodStartTimeout, v1alpha1.AnnotationMaxClusters, v1alpha1.AnnotationGroup, v1alpha1.AnnotationTraceParent,
 	}
 )
 
@@ -79,12 +79,25 @@ func Lighten(hub *batchv1.Job) {
 		Namespace: had.Namespace, Name: had.Name, UID: had.UID, ResourceVersion: had.ResourceVersion, Generation: had.Generation,
 		CreationTimestamp: had.CreationTimestamp, DeletionTimestamp: had.DeletionTimestamp, Finalizers: had.Finalizers,
 		Labels: heldKeys(had.Labels, labelsRead[:]), Annotations: heldKeys(had.Annotations, annotationsRead[:]),
+		OwnerReferences: heldOwner(&had),
 	}
 	hub.Spec.Selector = nil
 	if hub.Spec.Scheduling != nil {
 		hub.Spec.Scheduling = &batchv1.JobSchedulingConfiguration{}
 	}
 	removeTemplate(hub)
+}
+
+// maxHeldOwner bounds what is held of an owner reference, in bytes of protobuf.
+const maxHeldOwner = 1 << 10
+
+// heldOwner is the controller of a hub Job, by which it may belong to a group. CronJobs have none.
+func heldOwner(of metav1.Object) []metav1.OwnerReference {
+	owner := metav1.GetControllerOf(of)
+	if owner == nil || owner.Kind == "CronJob" || owner.Size() > maxHeldOwner {
+		return nil
+	}
+	return []metav1.OwnerReference{*owner}
 }
 
 // LightenMirror is Lighten for a mirror, which keeps the labels and annotations that its record

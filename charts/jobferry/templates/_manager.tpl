@@ -43,6 +43,9 @@
 {{- if ne .Values.dispatch.defaultPodSecurity "baseline" }}
 - --default-pod-security={{ .Values.dispatch.defaultPodSecurity }}
 {{- end }}
+{{- if ne (join "," .Values.dispatch.groups) "JobSet.jobset.x-k8s.io" }}
+- --group-kinds={{ join "," .Values.dispatch.groups }}
+{{- end }}
 {{- with .Values.dispatch.keepOnHub }}
 - --keep-on-hub={{ join "," . }}
 {{- end }}

@@ -159,6 +159,15 @@ func WaitShown(job *batchv1.Job) time.Time {
 	return c.LastProbeTime.Time
 }
 
+// PlacedAt returns when a Job was placed where it is; zero: it isn't placed.
+func PlacedAt(job *batchv1.Job) time.Time {
+	c := find(job.Status.Conditions, Placed, job.CreationTimestamp)
+	if c == nil || c.Status != corev1.ConditionTrue {
+		return time.Time{}
+	}
+	return c.LastTransitionTime.Time
+}
+
 // Of returns our conditions of a Job, as if it were placed on one worker.
 func Of(job *batchv1.Job, worker string) []batchv1.JobCondition {
 	ours := []batchv1.JobCondition{{Type: Placed, Status: corev1.ConditionTrue, Reason: reasonPlaced, Message: worker}}

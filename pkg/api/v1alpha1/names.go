@@ -45,6 +45,9 @@ const (
 	// AnnotationMaxClusters lets a Job run on several workers at once: on that many at most, or
 	// MaxClustersAll. Without it a Job runs on one. See package shards.
 	AnnotationMaxClusters = "jobferry.dev/max-clusters"
+	// AnnotationGroup names a group of Jobs of a namespace, which run in one worker: a DNS label. See
+	// package group.
+	AnnotationGroup = "jobferry.dev/group"
 	// AnnotationTraceParent is the W3C trace context of whoever creates the Job. The Job's own trace
 	// has a link to it.
 	AnnotationTraceParent = "jobferry.dev/traceparent"

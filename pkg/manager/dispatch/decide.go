@@ -45,6 +45,7 @@ const (
 	MirrorOutdated     Situation = "MirrorOutdated"
 	WorkerRefuses      Situation = "WorkerRefuses"
 	NameTaken          Situation = "NameTaken"
+	GroupElsewhere     Situation = "GroupElsewhere"
 	MirrorMissing      Situation = "MirrorMissing"
 	MirrorDeleted      Situation = "MirrorDeleted"
 	Mirrored           Situation = "Mirrored"
@@ -116,6 +117,8 @@ var workerSituations = []struct {
 	{WorkerRefuses, func(s *Snapshot, w *Worker) bool { return w.Mirror == nil && s.PassedOver[w.Name] != "" }, planRefused},
 	// A mirror of an earlier Job of this name is deleted first.
 	{NameTaken, func(_ *Snapshot, w *Worker) bool { return w.Orphan != nil }, planNameTaken},
+	// No two Jobs of a group run in two workers.
+	{GroupElsewhere, func(s *Snapshot, w *Worker) bool { return w.Mirror == nil && s.Group.Elsewhere != "" }, planGroupElsewhere},
 	{MirrorMissing, func(_ *Snapshot, w *Worker) bool { return w.Mirror == nil }, planMissing},
 	// Someone deleted the mirror in the worker; the next one needs its name. If it had ended before,
 	// none follows.

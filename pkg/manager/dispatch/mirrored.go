@@ -302,6 +302,8 @@ func (s *Snapshot) patch(w *Worker, patch mirror.Patch) Plan {
 	switch {
 	case unmet > 0:
 		return Plan{After: unmet, Reports: w.differences(w.Unmet.Notes)}
+	case s.Group.Elsewhere != "" && s.isResuming(w):
+		return planGroupElsewhere(s, w)
 	case s.Part == nil && s.isResuming(w) && !w.Fits && mirror.OutcomeOf(w.Mirror) == mirror.Undecided:
 		return Plan{
 			Actions:        []Action{Place{Leave: w.Name, Reason: "worker " + w.Name + " has no room to resume it"}},

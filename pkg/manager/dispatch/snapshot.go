@@ -12,6 +12,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/carry"
+	"github.com/jobferry/jobferry/pkg/manager/group"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/recentfields"
@@ -65,10 +66,23 @@ type Snapshot struct {
 	Admission Admission
 	// Used is what the Job's Pods used.
 	Used Used
+	// Group is what is known of the Jobs that belong together with this one.
+	Group Group
 	// Return is what is known of a Job that is to go back to a worker that it prefers; nil: it isn't.
 	Return *Return
 	// Timing are the options that decisions depend on.
 	Timing Timing
+}
+
+// Group is what is known of the Jobs that belong together with one. Its zero value is no group.
+type Group struct {
+	// ID names it.
+	ID group.ID
+	// On is the worker where they belong; empty: the Job may stay where it's placed, or is to be
+	// placed.
+	On string
+	// Elsewhere is another worker in which Jobs of it may run; empty: there is none.
+	Elsewhere string
 }
 
 // Gone is a hub Job whose end its watch has shown.
@@ -146,6 +160,8 @@ type Worker struct {
 	// marks.
 	Sought bool
 
+	// Confirmed: this process has asked the worker itself for a mirror that its watch doesn't show.
+	Confirmed bool
 	// TakenBack is the last state of a mirror that is taken back from there, as it can't be followed;
 	// nil: none. Set for the assigned worker, and the one that the Job was moved from.
 	TakenBack *batchv1.Job

@@ -45,7 +45,7 @@ func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a disp
 	}
 	now, uid := r.clock.Now(), created.UID
 	t.record.updateMirror(w.Name(), func(m *mirrorMemory) {
-		m.last, m.created, m.creations, m.isReplaced = nil, uid, m.creations.next(t.Snapshot, now), false
+		m.last, m.created, m.creations, m.isReplaced, m.isConfirmed = nil, uid, m.creations.next(t.Snapshot, now), false, false
 	})
 	if marks := missingMarks(a.Mirror, created); len(marks) > 0 {
 		return result{}, r.takeBack(ctx, t, w, created, removes(marks))

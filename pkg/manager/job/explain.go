@@ -55,7 +55,7 @@ func (r *Reconciler) Explain(ctx context.Context, key types.NamespacedName) (*v1
 	case err != nil: // whatever the hub refuses to the manager, it's no refusal of the user
 		return nil, apierrors.NewInternalError(fmt.Errorf("the hub doesn't answer for Job %q: %w", key, err))
 	}
-	request, subject, err := r.questionOf(ctx, whole)
+	request, subject, err := r.questionOf(ctx, hub, whole)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (r *Reconciler) Explain(ctx context.Context, key types.NamespacedName) (*v1
 var errBusy = apierrors.NewTimeoutError("the manager is busy with other Jobs or explanations, or this one takes too long: try again later", 0)
 
 // questionOf is what a placement of the Job would ask for.
-func (r *Reconciler) questionOf(ctx context.Context, whole *mirror.Whole) (placement.Request, placement.Subject, error) {
+func (r *Reconciler) questionOf(ctx context.Context, hub *allowance, whole *mirror.Whole) (placement.Request, placement.Subject, error) {
 	job := whole.Job
 	refuse := func(format string, args ...any) (placement.Request, placement.Subject, error) {
 		return placement.Request{}, placement.Subject{}, apierrors.NewBadRequest(fmt.Sprintf(format, args...))
@@ -97,11 +97,17 @@ func (r *Reconciler) questionOf(ctx context.Context, whole *mirror.Whole) (place
 		return refuse("Job %q: %v", job.Name, err)
 	}
 	request.Recent = whole.Recent.Paths()
+	if err := r.askedOfGroup(ctx, hub, s, &request); err != nil {
+		return refuse("Job %q: %v", job.Name, err)
+	}
 	return request, placement.Subject{Placed: placed, Divisible: limit > 1, Suspended: !s.Admission.WantsCapacity(job)}, nil
 }
 
 // requestFor is what the Job of a snapshot asks of a worker, but for its recent fields.
 func (r *Reconciler) requestFor(ctx context.Context, s *dispatch.Snapshot) (placement.Request, error) {
+	if err := r.store.groups.kinds.Check(s.Job); err != nil {
+		return placement.Request{}, err
+	}
 	selector, err := preference.ParseSelector(s.Job.Annotations)
 	if err != nil {
 		return placement.Request{}, err

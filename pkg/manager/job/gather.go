@@ -156,6 +156,7 @@ func (g *gatherer) worker(v workerView, s *dispatch.Snapshot, k known) dispatch.
 		ReleaseSince:  m.release.since(s.Now),
 		Refusal:       m.refusal,
 		Sought:        m.isSought,
+		Confirmed:     m.isConfirmed,
 	}
 	found := k.mirrorIn(v, s)
 	if s.SetMirror(&w, found); found == nil && w.Synced && !view.Removing {

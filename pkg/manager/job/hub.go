@@ -99,6 +99,7 @@ func (r *Reconciler) wroteHub(t *turn, answer *batchv1.Job) {
 	for _, worker := range t.record.wrote(answer, now) {
 		r.workers.PlacementsChanged(worker)
 	}
+	r.lookAtConcerned()
 }
 
 // statusRejected counts a status that the hub rejected; pkg/mirror should have known. It isn't

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/group"
 	"github.com/jobferry/jobferry/pkg/manager/line"
 )
 
@@ -70,6 +71,8 @@ func (j *lineJobs) Reserver(key types.NamespacedName) line.Reserver {
 func (j *lineJobs) ReturnsNow(key types.NamespacedName) {
 	j.store.open(key).update(func(m *memory) { m.returning.next = time.Time{} })
 }
+
+func (j *lineJobs) GroupPlaces(id group.ID) []group.Place { return j.store.placesOf(id) }
 
 func (j *lineJobs) MayPlace() bool { return j.startup.over() }
 

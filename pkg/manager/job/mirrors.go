@@ -18,6 +18,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/group"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 	"github.com/jobferry/jobferry/pkg/util/decoded"
@@ -42,7 +43,7 @@ func (r *Reconciler) confirmLeft(ctx context.Context, t *turn, w worker) (done r
 	}
 	if m := t.known.mirrors[w.Name()]; err == nil && (m.isMissed || !m.isConfirmed) {
 		t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.isMissed, m.isConfirmed = false, true })
-		done.changed = done.changed || m.isMissed || t.Part != nil
+		done.changed = done.changed || m.isMissed || t.Part != nil || t.Group.ID != (group.ID{})
 	}
 	return done, err
 }

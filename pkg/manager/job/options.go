@@ -8,6 +8,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/namespaces"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/group"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/manager/tracing"
 	"github.com/jobferry/jobferry/pkg/mirror"
@@ -29,6 +30,8 @@ type Options struct {
 	// DispatchAllNamespaces: Jobs are dispatched from namespaces without v1alpha1.LabelDispatch, too,
 	// but for those that never are; see namespaces.Gate.
 	DispatchAllNamespaces bool
+	// Groups are the kinds of objects whose Jobs run in one worker. Default: JobSets.
+	Groups group.Kinds
 	// DefaultPodSecurity is that of namespaces created in workers whose namesakes on the hub have
 	// none. Default baseline.
 	DefaultPodSecurity namespaces.PodSecurity

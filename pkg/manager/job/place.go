@@ -36,6 +36,9 @@ func (r *Reconciler) place(ctx context.Context, t *turn, a dispatch.Place) (resu
 	}
 	began := r.clock.Now()
 	question := r.question(ctx, t, request)
+	if asks, err := r.asksForGroup(ctx, t, a, &question); err != nil || !asks {
+		return result{waits: hubstate.InLine}, err
+	}
 	answer := r.line.Ask(ctx, question)
 	decision := answer.Decision
 	took, opens := r.clock.Since(began), request.Preference.Opens(request.Since, r.clock.Now())
@@ -49,6 +52,7 @@ func (r *Reconciler) place(ctx context.Context, t *turn, a dispatch.Place) (resu
 		return done, nil
 	}
 	job, err := r.bind(ctx, t, a, request.Job, decision)
+	r.line.GroupWritten(t.Group.ID, t.Key)
 	countAttempt(resultOf(job != nil), took)
 	if job == nil {
 		return result{}, err

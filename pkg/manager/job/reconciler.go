@@ -165,6 +165,7 @@ func (r *Reconciler) look(ctx context.Context, key types.NamespacedName) *turn {
 		return r.look(ctx, key)
 	}
 	t.Used.Before = r.usedBefore(rec, t)
+	r.lookAtGroup(t)
 	return t
 }
 
@@ -172,6 +173,7 @@ func (r *Reconciler) look(ctx context.Context, key types.NamespacedName) *turn {
 func (r *Reconciler) finish(t *turn, plan dispatch.Plan, result result) ctrl.Result {
 	if !plan.AwaitsCapacity && !result.awaitsCapacity {
 		t.record.await(false)
+		t.record.stopsAsking()
 		r.line.Withdraw(t.Key)
 	}
 	if t.Return == nil {
@@ -264,6 +266,7 @@ func hubBackoff(t *turn) (wait time.Duration) {
 // forget drops what is remembered of a hub Job that is gone.
 func (r *Reconciler) forget(key types.NamespacedName, id jobID) {
 	rec := r.store.forget(key, id)
+	r.lookAtConcerned()
 	if rec == nil {
 		return
 	}

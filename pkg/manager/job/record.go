@@ -26,6 +26,8 @@ type record struct {
 	// id and indexed are the hub Job as the store's indexes have it; unseen: none was seen.
 	id      jobID
 	indexed unique.Handle[placed]
+	// member is what is known of the Job as one of its group; nil: it's in none.
+	member *membership
 	*memory
 }
 

@@ -56,7 +56,7 @@ func New(mgr ctrl.Manager, guard *revision.Guard, recorder events.EventRecorder,
 func newReconciler(
 	hub client.Client, live, cache client.Reader, guard *revision.Guard, recorder events.EventRecorder, clock clock.WithDelayedExecution, options Options,
 ) *Reconciler {
-	return &Reconciler{
+	r := &Reconciler{
 		options: options, clock: clock, client: hub, live: live, cache: cache, guard: guard,
 		store:         newStore(line.NewRuntimes()),
 		whole:         newWholeJobs(hub, live, clock, options.WeightOfJob),
@@ -71,6 +71,8 @@ func newReconciler(
 		jobsSeen:      make(chan struct{}),
 		hubNamespaces: &hubNamespaces{cache: cache, gate: namespaces.Gate{Own: options.Namespace, All: options.DispatchAllNamespaces}},
 	}
+	r.store.groups.kinds = options.Groups
+	return r
 }
 
 // connect gives the controller its workers and queues.

@@ -174,6 +174,13 @@ var workerSituations = []situation{
 		"a: delete", "hub: patch finalizers=[jobferry.dev/mirror]", "a: create", "event: Mirrored",
 		"hub: status active=2 ready=2 startTime=12:00:02 terminating=0",
 	}},
+	{dispatch.GroupElsewhere, func(w *world) {
+		w.submits(aJob("train", inGroup("pair")))
+		w.submits(aJob("wait", inGroup("pair")))
+		w.step(time.Second)
+		w.worker("a").drains(true)
+		_, _ = w.runUntil(func() bool { return slices.Contains(w.situations(), dispatch.GroupElsewhere) })
+	}, []string{"b: create", "event: Mirrored", "b: create", "event: Mirrored"}},
 	{dispatch.MirrorMissing, func(w *world) {
 		runs(w)
 		w.worker("a").losesInSight()

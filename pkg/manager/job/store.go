@@ -37,6 +37,7 @@ type store struct {
 	waiting map[types.NamespacedName]struct{}
 	// heldBack are the Jobs to be reconciled when the labels of their namespace change.
 	heldBack map[types.NamespacedName]struct{}
+	groups   groups
 }
 
 func newStore(runtimes *line.Runtimes) *store {
@@ -53,6 +54,7 @@ func newStore(runtimes *line.Runtimes) *store {
 		isRegistered: func(string) bool { return false },
 		waiting:      map[types.NamespacedName]struct{}{},
 		heldBack:     map[types.NamespacedName]struct{}{},
+		groups:       newGroups(),
 	}
 }
 
@@ -100,6 +102,7 @@ func (s *store) indexLocked(r *record, job *batchv1.Job) (changed []string) {
 	if s.records[r.key] != r {
 		return nil // forgotten: a write's answer came after the deletion
 	}
+	s.joinLocked(r, job)
 	before, next := r.indexed.Value(), s.placedLocked(r, job)
 	if r.id == idOf(job) && r.indexed == next {
 		return nil
@@ -175,6 +178,7 @@ func (s *store) forget(key types.NamespacedName, id jobID) *record {
 	if r == nil || r.id != id {
 		return nil
 	}
+	s.leaveLocked(r)
 	s.unindexLocked(r)
 	for worker := range r.mirrors {
 		s.unlinkMirrorLocked(r, worker)

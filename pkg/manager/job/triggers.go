@@ -202,6 +202,7 @@ func (t *triggers) jobSeen(job *batchv1.Job) {
 	for _, worker := range changed {
 		t.workers.PlacementsChanged(worker)
 	}
+	t.lookAtConcerned()
 	if !echo {
 		t.enqueueSeen(keyOf(job))
 	}

@@ -8,13 +8,16 @@ import (
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/manager/group"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -95,6 +98,12 @@ func (w *world) get(s *apiServer) getFunc {
 	return func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, o ...client.GetOption) error {
 		if err := w.read(s, "get"); err != nil {
 			return err
+		}
+		if set, ok := object.(*group.JobSet); ok {
+			if sent := w.jobSets[key.Name]; sent != "" {
+				return set.UnmarshalJSON([]byte(sent))
+			}
+			return apierrors.NewNotFound(schema.GroupResource{Resource: "jobsets"}, key.Name)
 		}
 		if _, ok := typedOf(object); ok {
 			job, err := s.job(key)

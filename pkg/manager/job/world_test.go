@@ -22,6 +22,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/manager/carry/copier"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/group"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/intervals"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
@@ -44,6 +45,8 @@ type world struct {
 	lightly func(*batchv1.Job)
 	workers map[string]*fakeWorker
 	kueue   fakeQueues
+	// jobSets are the hub's, by name, as its API server sends them.
+	jobSets map[string]string
 	// namespace has the labels of the Jobs' namespace, hub and cache alike.
 	namespace map[string]string
 	classes   priorityClasses
@@ -97,7 +100,7 @@ func (w *world) start() {
 	w.backoff = workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](minRetry, maxRetry)
 	options := Options{
 		Namespace: v1alpha1.SystemNamespace, Origin: "hub-1", WorkerConcurrency: 2,
-		PassOver: 5 * time.Minute, Timing: dispatch.DefaultTiming(),
+		PassOver: 5 * time.Minute, Timing: dispatch.DefaultTiming(), Groups: group.Kinds{group.JobSetKind},
 	}
 	hub, registry := w.client(w.hub), &fakeRegistry{world: w, loaded: make(chan struct{})}
 	close(registry.loaded)

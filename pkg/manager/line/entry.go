@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/manager/group"
 	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/placement"
@@ -29,6 +30,8 @@ type entry struct {
 	out   *jobStockouts
 	// altered: a RuntimeClass of the worker may alter what its Pods tolerate.
 	altered bool
+	// group is that of the Job: the others of it hold room, too.
+	group group.ID
 	// class is the name of its PriorityClass.
 	class string
 	// chosen is the worker that a walk has found for it, and holds capacity in; nil: none yet.
@@ -52,6 +55,12 @@ type Question struct {
 	Class PriorityClass
 	// Exempt: Kueue has decided that the Job goes. It waits for nobody.
 	Exempt bool
+	// Group is that of the Job; zero: it's in none. Kin are the Jobs of it that are to go to the same
+	// worker, and that have no room there yet.
+	Group group.ID
+	Kin   []Kin
+	// Leave is the worker that the Job leaves; empty: it isn't placed.
+	Leave string
 }
 
 // PriorityClass is the PriorityClass of a Job's Pods on the hub. The zero value is that of Pods
@@ -66,12 +75,15 @@ func (l *Line) newEntry(q Question) *entry {
 	job := q.Job
 	large := job.Size() > maxInLine || placement.IsHeavy(&job.Spec.Template.Spec)
 	altered := job.Spec.Template.Spec.RuntimeClassName != nil
-	w := &entry{tries: 1, request: q.Request, class: q.Class.Name, version: mirror.VersionOf(job), large: large, heavy: large, altered: altered, Job: waiting.Job{
+	w := &entry{tries: 1, request: q.Request, group: q.Group, class: q.Class.Name, version: mirror.VersionOf(job), large: large, heavy: large, altered: altered, Job: waiting.Job{
 		Key: keyOf(job), UID: job.UID, Priority: q.Class.Value, Created: job.CreationTimestamp.Time,
 		Shape: shapeInLine(&job.Spec.Template, large), Pods: placement.PodsWanted(job),
 		Exempt: q.Exempt, Usual: l.runtimes.Usual(job.Namespace),
 	}}
 	w.reads, w.out = placement.ReadsOf(&job.Spec.Template.Spec), l.stockouts.of(job) // without the lock: it takes a while
+	for _, kin := range q.Kin { // they need as much as so many Pods of its own
+		w.Pods += waiting.Loss(w.Shape, placement.ShapeOf(&kin.Job.Spec.Template)) * kin.Pods * int64(len(kin.Keys))
+	}
 	if deadline := job.Spec.ActiveDeadlineSeconds; deadline != nil {
 		w.Runtime = time.Duration(*deadline)*time.Second + endGrace
 	}
@@ -109,10 +121,10 @@ func (l *Line) admits(w *entry) func(string) int64 {
 	return func(worker string) int64 { return l.order.Admits(&w.Job, worker, l.clock.Now()) }
 }
 
-// held is whose Pods and reservation count as free: those of a Job in several workers, and of no
-// other Job of the namespace.
+// held is whose Pods and reservation count as free: those of a Job in several workers, or of one of
+// a group, for which room may be held, and of no other Job of the namespace.
 func (w *entry) held() types.NamespacedName {
-	if w.Divisible {
+	if w.Divisible || w.group != (group.ID{}) {
 		return w.Key
 	}
 	return types.NamespacedName{Namespace: w.Key.Namespace}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/group"
 	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
 	"github.com/jobferry/jobferry/pkg/manager/workerpanic"
 	"github.com/jobferry/jobferry/pkg/mirror"
@@ -54,6 +55,10 @@ type Line struct {
 	// without the lock, by namespace.
 	taken map[string]uint64
 	turns map[string]*turn
+	// underway are the groups for which a worker was chosen that no hub Job names yet, and held the
+	// room that is kept for Jobs of a group that aren't placed yet.
+	underway map[group.ID]*underway
+	held     map[group.ID]map[types.NamespacedName]string // the worker
 	// inVain counts the Jobs by namespace that were judged in vain since all were looked at, those
 	// that take much work several times.
 	inVain map[string]int
@@ -70,6 +75,7 @@ func New(workers Workers, jobs Jobs, runtimes *Runtimes, clock clock.WithDelayed
 		workers: workers, jobs: jobs, runtimes: runtimes, clock: clock, startTimeout: startTimeout,
 		waiters: map[types.NamespacedName]*entry{}, returning: map[types.NamespacedName]*entry{}, inVain: map[string]int{},
 		taken: map[string]uint64{}, turns: map[string]*turn{},
+		underway: map[group.ID]*underway{}, held: map[group.ID]map[types.NamespacedName]string{},
 	}
 	l.stockouts = &stockouts{line: l, clock: clock}
 	l.freed = &freed{clock: clock, waiting: jobs.CountAwaitingCapacity, look: l.look}
@@ -107,10 +113,16 @@ func (l *Line) Ask(ctx context.Context, q Question) Answer {
 		return Answer{*w.chosen, true, w.reserved}
 	}
 	l.dropChosenLocked(next.Key)
+	at := l.groupPlaceLocked(&q)
+	next.restrictTo(at, q.Group, l.workers.Workers())
 	next.asked = l.freed.count()
 	avoids := func(worker string) bool { return l.order.Avoids(&next.Job, worker) }
 	decision, judged := l.decideLocked(ctx, next, l.admits(next), avoids, func(candidates []placement.Cluster) { l.awaitLocked(next, candidates) })
 	if !judged {
+		return Answer{}
+	}
+	if at != l.groupPlaceLocked(&q) { // while it was judged without the lock
+		l.jobs.Enqueue(next.Key)
 		return Answer{}
 	}
 	isTurn := l.isTurnLocked(next)
@@ -127,6 +139,7 @@ func (l *Line) Ask(ctx context.Context, q Question) Answer {
 		l.freed.add(moreRoom, v.Name()) // the one behind it may fit elsewhere first
 	}
 	l.takeLocked(v, next.request.Job, next.out)
+	l.groupChosenLocked(&q, v, at == "")
 	return Answer{decision, true, reserved}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/group"
 	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
 	"github.com/jobferry/jobferry/pkg/placement"
@@ -66,6 +67,7 @@ func (h *hall) CountAwaitingCapacity() int                               { retur
 func (h *hall) Run(types.NamespacedName) (at time.Time, _ time.Duration) { return at, 0 }
 func (h *hall) Reserver(types.NamespacedName) Reserver                   { return nil }
 func (h *hall) ReturnsNow(types.NamespacedName)                          {}
+func (h *hall) GroupPlaces(group.ID) []group.Place                       { return nil }
 func (h *hall) MayPlace() bool                                           { return true }
 func (h *hall) Enqueue(keys ...types.NamespacedName)                     { h.enqueued = append(h.enqueued, keys...) }
 

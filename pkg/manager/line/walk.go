@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/jobferry/jobferry/pkg/manager/group"
 	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/placement"
@@ -163,7 +164,7 @@ func (w *walker) Place(job *waiting.Job, admits func(string) int64, avoid func(s
 // judge places a Job that may have room now, or has it reconciled.
 func (w *walker) judge(entry *entry, admits func(string) int64, avoid func(string) bool) waiting.Outcome {
 	job := &entry.Job
-	if job.Exempt || job.Divisible || entry.heavy {
+	if job.Exempt || job.Divisible || entry.heavy || entry.group != (group.ID{}) {
 		return w.ask(entry)
 	}
 	ctx, request := context.Background(), entry.request
@@ -203,8 +204,8 @@ func (w *walker) ask(entry *entry) waiting.Outcome {
 	switch {
 	case entry.Exempt:
 		return waiting.Outcome{}
-	case entry.Divisible:
-		w.undecided = &entry.Key
+	case entry.Divisible, entry.isForGroup():
+		w.undecided, entry.isNext = &entry.Key, true
 		return waiting.Outcome{Undecided: true}
 	default: // the others don't wait while it's judged
 		entry.isNext = true

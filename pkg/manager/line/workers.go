@@ -9,6 +9,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/group"
 	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
 	"github.com/jobferry/jobferry/pkg/manager/workerpanic"
 	"github.com/jobferry/jobferry/pkg/placement"
@@ -63,6 +64,8 @@ type Jobs interface {
 	// ReturnsNow has a Job looked at without a delay when it's reconciled: a worker that it prefers to
 	// its own may have room.
 	ReturnsNow(key types.NamespacedName)
+	// GroupPlaces are the workers where Jobs of a group are: the first is where they belong.
+	GroupPlaces(id group.ID) []group.Place
 	// MayPlace reports whether Jobs may be placed at all.
 	MayPlace() bool
 	// Enqueue has Jobs reconciled.

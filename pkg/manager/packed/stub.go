@@ -24,7 +24,7 @@ const (
 
 // What a stub keeps, as the handlers of the cache's events read it.
 var (
-	stubAnnotations = []string{v1alpha1.AnnotationOnClusterLost}
+	stubAnnotations = []string{v1alpha1.AnnotationOnClusterLost, v1alpha1.AnnotationGroup}
 	stubKeys        = []hubstate.Key{hubstate.Cluster, hubstate.MovedFrom}
 	stubFinalizers  = []string{v1alpha1.FinalizerMirror, metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents}
 	stubConditions  = []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed}

@@ -12,7 +12,8 @@ Jobs of namespace jobferry-system are never dispatched, wherever the manager is:
 {{- end }}
 {{- $text := .root.Files.Get (printf "files/admission/%s.yaml" .file) | replace "'system:serviceaccount:jobferry-system:jobferry-manager'" (join ", " $users) }}
 {{- $text = replace "\"system:serviceaccount:jobferry-system:jobferry-manager\"" (printf "%q" $manager) $text }}
-{{- $text = replace "['CronJob.batch', 'JobSet.jobset.x-k8s.io', 'ScaledJob.keda.sh']" (printf "['%s']" (prepend $root.Values.dispatch.owners "CronJob.batch" | uniq | join "', '")) $text }}
+{{- $text = replace "['CronJob.batch', 'JobSet.jobset.x-k8s.io', 'ScaledJob.keda.sh']" (printf "['%s']" (concat (list "CronJob.batch") $root.Values.dispatch.groups $root.Values.dispatch.owners | uniq | join "', '")) $text }}
+{{- $text = replace "['JobSet.jobset.x-k8s.io']" (printf "['%s']" ($root.Values.dispatch.groups | join "', '")) $text }}
 {{- $text = replace "['jobferry-system']" (printf "['%s']" (list "jobferry-system" $root.Release.Namespace | uniq | join "', '")) $text }}
 {{- range regexSplit "(?m)^---$" $text -1 }}
 {{- $object := fromYaml . }}

@@ -118,9 +118,9 @@ func (j *Job) Least() int64 {
 	return j.Pods
 }
 
-// loss is how many Pods of a Shape at most have no place any more on a node on which one Pod of
+// Loss is how many Pods of a Shape at most have no place any more on a node on which one Pod of
 // another Shape is.
-func loss(of, by *placement.Shape) int64 {
+func Loss(of, by *placement.Shape) int64 {
 	if of.OnePerNode() {
 		return 1
 	}

@@ -66,7 +66,7 @@ func (r *Reservation) loss(by *placement.Shape) int64 {
 	lost, known := r.losses[by.Key()]
 	if !known {
 		if r.room.suitsBoth(r.Job.Shape, by) {
-			lost = loss(r.Job.Shape, by)
+			lost = Loss(r.Job.Shape, by)
 		}
 		r.losses[by.Key()] = lost
 	}

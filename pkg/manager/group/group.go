@@ -1,0 +1,88 @@
+package group
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+)
+
+// ID names a group. Its zero value is no group.
+type ID struct {
+	Namespace string
+	// Name is the value of the annotation v1alpha1.AnnotationGroup, or the name of the object that
+	// controls the Jobs.
+	Name string
+	// Owner is the UID of that object; empty: the group is named by the annotation.
+	Owner types.UID
+	// JobSet: that object is a JobSet.
+	JobSet bool
+}
+
+// String is for people.
+func (id ID) String() string {
+	if id.Owner == "" {
+		return fmt.Sprintf("group %q", id.Name)
+	}
+	return "the group of " + id.Name
+}
+
+// Kinds are those of the objects whose Jobs belong together, each as KIND.GROUP, such as
+// JobSet.jobset.x-k8s.io.
+type Kinds []string
+
+// Validate reports a kind that can't be one.
+func (k Kinds) Validate() error {
+	for _, kind := range k {
+		if name, group, is := strings.Cut(kind, "."); !is || name == "" || len(validation.IsDNS1123Subdomain(group)) > 0 {
+			return fmt.Errorf("%q isn't KIND.GROUP, such as %s", kind, JobSetKind)
+		}
+	}
+	return nil
+}
+
+// Check reports what a Job of a group can't ask for.
+func (k Kinds) Check(job *batchv1.Job) error {
+	id, err := k.Of(job)
+	_, divides := job.Annotations[v1alpha1.AnnotationMaxClusters]
+	domain, exclusive := job.Annotations[AnnotationExclusiveTopology]
+	switch {
+	case err != nil || id == ID{}:
+		return err
+	case divides:
+		return fmt.Errorf("annotation %s: the Jobs of %s run in one worker", v1alpha1.AnnotationMaxClusters, id)
+	case exclusive:
+		return fmt.Errorf("annotation %s: a webhook of JobSet would place the Pods in one %.100s each, and no worker has that: remove it from the JobSet, "+
+			"and give the Pods an affinity to one another, or create it in a cluster with JobSet", AnnotationExclusiveTopology, domain)
+	default:
+		return nil
+	}
+}
+
+// Of returns the group of a hub Job; zero: it's in none. The annotation counts before the
+// controller.
+func (k Kinds) Of(job *batchv1.Job) (ID, error) {
+	if name, named := job.Annotations[v1alpha1.AnnotationGroup]; named {
+		if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
+			return ID{}, fmt.Errorf("annotation %s: %.100q isn't the name of a group: %s", v1alpha1.AnnotationGroup, name, problems[0])
+		}
+		return ID{Namespace: job.Namespace, Name: name}, nil
+	}
+	owner := metav1.GetControllerOf(job)
+	if owner == nil {
+		return ID{}, nil
+	}
+	group, err := schema.ParseGroupVersion(owner.APIVersion)
+	kind := owner.Kind + "." + group.Group
+	if err != nil || !slices.Contains(k, kind) {
+		return ID{}, nil //nolint:nilerr // the API server checks it
+	}
+	return ID{Namespace: job.Namespace, Name: owner.Name, Owner: owner.UID, JobSet: kind == JobSetKind}, nil
+}

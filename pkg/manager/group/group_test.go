@@ -1,0 +1,181 @@
+package group
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+)
+
+func TestOf(t *testing.T) {
+	owned := func(controller bool, kind, version string) *batchv1.Job {
+		return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", OwnerReferences: []metav1.OwnerReference{
+			{Kind: kind, APIVersion: version, Name: "pair", UID: "1", Controller: &controller},
+		}}}
+	}
+	named := func(job *batchv1.Job, name string) *batchv1.Job {
+		job.Annotations = map[string]string{v1alpha1.AnnotationGroup: name}
+		return job
+	}
+	set := ID{Namespace: "team", Name: "pair", Owner: "1", JobSet: true}
+	for what, c := range map[string]struct {
+		job   *batchv1.Job
+		want  ID
+		wrong bool
+	}{
+		"of a JobSet":            {owned(true, "JobSet", "jobset.x-k8s.io/v1alpha2"), set, false},
+		"of its next version":    {owned(true, "JobSet", "jobset.x-k8s.io/v1"), set, false},
+		"owned, not controlled":  {owned(false, "JobSet", "jobset.x-k8s.io/v1alpha2"), ID{}, false},
+		"of another group's":     {owned(true, "JobSet", "example.com/v1"), ID{}, false},
+		"of a kind that's added": {owned(true, "Batch", "example.com/v1"), ID{Namespace: "team", Name: "pair", Owner: "1"}, false},
+		"named":                  {named(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team"}}, "steps"), ID{Namespace: "team", Name: "steps"}, false},
+		"named, of a JobSet":     {named(owned(true, "JobSet", "jobset.x-k8s.io/v1alpha2"), "steps"), ID{Namespace: "team", Name: "steps"}, false},
+		"empty":                  {named(&batchv1.Job{}, ""), ID{}, true},
+		"too long":               {named(&batchv1.Job{}, strings.Repeat("x", 64)), ID{}, true},
+	} {
+		if got, err := (Kinds{JobSetKind, "Batch.example.com"}).Of(c.job); got != c.want || (err != nil) != c.wrong {
+			t.Errorf("%s: %+v, %v", what, got, err)
+		}
+	}
+	for kind, valid := range map[string]bool{JobSetKind: true, "JobSet": false, "": false, "JobSet.": false, ".x": false, "A.B": false} {
+		if err := (Kinds{kind}).Validate(); (err == nil) != valid {
+			t.Errorf("%q: %v", kind, err)
+		}
+	}
+}
+
+// However its Jobs change, the counts are those of the Jobs that there are.
+func TestMembersCount(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	workers := []string{"", "a", "b", "c"}
+	for range 200 {
+		var m Members
+		all := map[int]*Member{}
+		for step := range 100 {
+			name := r.IntN(6)
+			var next *Member
+			if r.IntN(4) > 0 {
+				next = &Member{On: workers[r.IntN(4)], Leaves: workers[r.IntN(4)], Finished: r.IntN(3) == 0, Since: time.Unix(int64(step), 0)}
+			}
+			m.Replace(all[name], next)
+			if delete(all, name); next != nil {
+				all[name] = next
+			}
+			check(t, &m, all)
+		}
+	}
+}
+
+func check(t *testing.T, m *Members, all map[int]*Member) {
+	t.Helper()
+	over := true
+	var newest *Member
+	for _, member := range all {
+		if !member.Finished && (member.On != "" || member.Leaves != "") {
+			over = false
+		}
+		if !member.Finished && member.On != "" && (newest == nil || member.Since.After(newest.Since)) {
+			newest = member
+		}
+	}
+	if m.IsOver() != over {
+		t.Fatalf("over: %v, of %v", m.IsOver(), all)
+	}
+	places := m.Places()
+	switch {
+	case newest != nil && (len(places) == 0 || !places[0].Runs):
+		t.Fatalf("places %v, but a Job runs in %s", places, newest.On)
+	case newest == nil && len(places) > 0 && places[0].Runs:
+		t.Fatalf("places %v, and nothing runs", places)
+	}
+	for name, own := range all {
+		var others []string
+		for other, member := range all {
+			if other == name || member.Finished {
+				continue
+			}
+			for _, worker := range []string{member.On, member.Leaves} {
+				if worker != "" && worker != own.On {
+					others = append(others, worker)
+				}
+			}
+		}
+		if at := m.Elsewhere(own); (at != "") != (len(others) > 0) || at != "" && !slices.Contains(others, at) {
+			t.Fatalf("elsewhere than %+v: %q, want one of %v", own, at, others)
+		}
+	}
+}
+
+// The newest placement of a Job that runs counts.
+func TestPlaces(t *testing.T) {
+	at := func(seconds int64) time.Time { return time.Unix(seconds, 0) }
+	for what, c := range map[string]struct {
+		jobs []Member
+		want string
+	}{
+		"none":                      {nil, "[]"},
+		"a move":                    {[]Member{{On: "a", Since: at(1)}, {On: "a", Since: at(1)}, {On: "b", Since: at(2), Leaves: "a"}}, "[{b true} {a true}]"},
+		"finished ones come last":   {[]Member{{On: "a", Since: at(9), Finished: true}, {On: "b", Since: at(2)}}, "[{b true} {a false}]"},
+		"the newest finished":       {[]Member{{On: "a", Since: at(9), Finished: true}, {On: "b", Since: at(2), Finished: true}}, "[{a false} {b false}]"},
+		"in the same second":        {[]Member{{On: "a", Since: at(1)}, {On: "b", Since: at(1)}}, "[{b true} {a true}]"},
+		"leaving isn't being there": {[]Member{{Leaves: "a"}}, "[]"},
+	} {
+		for range 10 {
+			var m Members
+			for i := range c.jobs {
+				m.Replace(nil, &c.jobs[i])
+			}
+			if got := fmt.Sprint(m.Places()); got != c.want {
+				t.Errorf("%s: %s, want %s", what, got, c.want)
+			}
+		}
+	}
+}
+
+func TestJobsOfAJobSet(t *testing.T) {
+	sent := `{"apiVersion":"jobset.x-k8s.io/v1alpha2","kind":"JobSet","metadata":{"name":"pair","namespace":"team","uid":"1"},"spec":{"replicatedJobs":[
+		{"name":"driver","template":{"spec":{"parallelism":1,"completions":1,"template":{"spec":{"containers":[{"name":"main"}]}}}}},
+		{"name":"workers","replicas":3,"dependsOn":[{"name":"driver","status":"Ready"}],"template":{"metadata":{"annotations":{"a":"b"}},"spec":{"parallelism":4}}}]}}`
+	set := NewJobSet(ID{Namespace: "team", Name: "pair"})
+	if err := json.Unmarshal([]byte(sent), set); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, kin := range set.Jobs(func(name string) bool { return name == "pair-workers-1" }) {
+		got = append(got, fmt.Sprintf("%v %d %s %v", kin.Names, *kin.Job.Spec.Parallelism, kin.Job.Namespace, kin.Job.Annotations))
+	}
+	want := "[[pair-driver-0] 1 team map[] [pair-workers-0 pair-workers-2] 4 team map[a:b]]"
+	if fmt.Sprint(got) != want || set.UID != "1" {
+		t.Errorf("%v, want %s; UID %s", got, want, set.UID)
+	}
+	set.replicated[1].Replicas = ptr.To[int32](2_000_000_000)
+	if n := len(set.Jobs(func(string) bool { return false })[1].Names); n != maxReplicas-1 {
+		t.Errorf("%d names", n)
+	}
+	set.replicated[1].Replicas = ptr.To[int32](-1)
+	if all := set.Jobs(func(string) bool { return false }); len(all) != 1 {
+		t.Errorf("%d kinds", len(all))
+	}
+	if err := set.UnmarshalJSON([]byte(`{"spec": 1}`)); err == nil {
+		t.Error("no error")
+	}
+}
+
+func FuzzJobSet(f *testing.F) {
+	f.Add([]byte(`{"spec":{"replicatedJobs":[{"name":"a","replicas":9}]}}`))
+	f.Fuzz(func(_ *testing.T, sent []byte) {
+		set := NewJobSet(ID{Name: "pair"})
+		if set.UnmarshalJSON(sent) == nil {
+			set.Jobs(func(string) bool { return false })
+		}
+	})
+}

@@ -1,0 +1,96 @@
+package group
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+)
+
+// JobSetKind is the one kind of which it's known what Jobs an object will have.
+const JobSetKind = "JobSet.jobset.x-k8s.io"
+
+// AnnotationExclusiveTopology on a Job has JobSet place it alone in a domain. JobSet's webhook for
+// Pods does that, which no worker has.
+const AnnotationExclusiveTopology = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+
+// IsOfOneJob reports whether the label of a key tells Jobs apart that are made from one template.
+func IsOfOneJob(key string) bool {
+	return strings.HasPrefix(key, "jobset.sigs.k8s.io/") || strings.HasPrefix(key, "batch.kubernetes.io/") || key == "job-name" || key == "controller-uid"
+}
+
+// JobSet is what a client reads a JobSet into: as much of it as says which Jobs it will have. The
+// client asks for JSON, as there is no Go type of it here.
+type JobSet struct {
+	unstructured.Unstructured // the kind and name that are asked for
+	UID                       types.UID
+	replicated                []replicatedJob
+}
+
+type replicatedJob struct {
+	Name     string                  `json:"name"`
+	Replicas *int32                  `json:"replicas"`
+	Template batchv1.JobTemplateSpec `json:"template"`
+}
+
+// NewJobSet makes one to read the JobSet of a group into.
+func NewJobSet(of ID) *JobSet {
+	s := &JobSet{}
+	s.SetGroupVersionKind(schema.GroupVersionKind{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"})
+	s.SetNamespace(of.Namespace)
+	s.SetName(of.Name)
+	return s
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *JobSet) UnmarshalJSON(sent []byte) error {
+	var read struct {
+		Metadata metav1.ObjectMeta `json:"metadata"`
+		Spec     struct {
+			ReplicatedJobs []replicatedJob `json:"replicatedJobs"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(sent, &read); err != nil {
+		return fmt.Errorf("JobSet: %w", err)
+	}
+	s.UID, s.replicated = read.Metadata.UID, read.Spec.ReplicatedJobs
+	return nil
+}
+
+// Kin are Jobs of a group that are alike.
+type Kin struct {
+	// Names of the Jobs.
+	Names []string
+	// Job is one of them.
+	Job *batchv1.Job
+}
+
+// maxReplicas bounds how many Jobs of a JobSet are looked at. JobSet's own limits are lower.
+const maxReplicas = 10_000
+
+// Jobs are those that a JobSet will have, but for some.
+func (s *JobSet) Jobs(but func(name string) bool) []Kin {
+	var all []Kin
+	left := maxReplicas
+	for i := range s.replicated {
+		r := &s.replicated[i]
+		kin := Kin{Job: &batchv1.Job{ObjectMeta: r.Template.ObjectMeta, Spec: r.Template.Spec}}
+		for index := range min(max(int(ptr.Deref(r.Replicas, 1)), 0), left) {
+			left--
+			if name := fmt.Sprintf("%s-%s-%d", s.GetName(), r.Name, index); !but(name) {
+				kin.Names = append(kin.Names, name)
+			}
+		}
+		if len(kin.Names) > 0 {
+			kin.Job.Namespace, kin.Job.Name = s.GetNamespace(), kin.Names[0]
+			all = append(all, kin)
+		}
+	}
+	return all
+}

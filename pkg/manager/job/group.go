@@ -1,0 +1,216 @@
+package job
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/jobferry/jobferry/pkg/api/preference"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/group"
+	"github.com/jobferry/jobferry/pkg/manager/line"
+	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/util/digest"
+)
+
+// lookAtGroup reads what is known of the Jobs that belong together with one, and tells them where
+// that one still is.
+func (r *Reconciler) lookAtGroup(t *turn) {
+	if t.Job == nil || t.unread != nil || t.Divided != nil || !mirror.Managed(t.Job) || mirror.Finished(t.Job) {
+		return
+	}
+	id := t.record.leaves(t.MayRunIn())
+	if id == (group.ID{}) {
+		return
+	}
+	r.lookAtConcerned()
+	t.Group = dispatch.Group{ID: id, Elsewhere: t.record.elsewhere()}
+	t.Return = nil // it would have to take the others along
+	if t.Assigned == nil {
+		return
+	}
+	if at := r.line.Place(id, ""); at != "" && at != t.Assigned.Name {
+		t.Group.On = at
+		t.Assigned.Unwanted = cmp.Or(t.Assigned.Unwanted, fmt.Sprintf("%s runs in worker %s", id, at))
+	}
+}
+
+// lookAtConcerned has the Jobs reconciled that a change of another one of their group concerns.
+func (r *Reconciler) lookAtConcerned() {
+	keys, over := r.store.concerned()
+	if r.startup == nil || !r.startup.elected() {
+		return // a standby looks at no Job
+	}
+	r.enqueue(keys...)
+	for _, id := range over {
+		r.line.GroupOver(id)
+	}
+}
+
+// asksForGroup completes a question about a Job of a group. False: another Job asks for all.
+func (r *Reconciler) asksForGroup(ctx context.Context, t *turn, a dispatch.Place, q *line.Question) (bool, error) {
+	q.Group, q.Leave = t.Group.ID, a.Leave
+	if q.Group == (group.ID{}) || r.line.Place(q.Group, q.Leave) != "" {
+		return true, nil
+	}
+	if !t.record.asks() {
+		return false, nil
+	}
+	kin, err := r.kinOf(ctx, t.whole, t.Group.ID, t.Key)
+	if err != nil {
+		return false, err
+	}
+	q.Kin, q.Mates = kin, line.Mates(kin)
+	r.ruleOut(q.PassedOver, kin)
+	return true, nil
+}
+
+// askedOfGroup adds to the request of an explanation what the Job's group asks for.
+func (r *Reconciler) askedOfGroup(ctx context.Context, hub *allowance, s *dispatch.Snapshot, request *placement.Request) error {
+	id, err := r.store.groups.kinds.Of(s.Job)
+	if err != nil || id == (group.ID{}) {
+		return err
+	}
+	if at := r.line.Place(id, ""); at != "" {
+		request.PassedOver = line.Restricted(request.PassedOver, at, id, r.workers.list())
+		return nil
+	}
+	kin, err := r.kinOf(ctx, hub, id, s.Key)
+	if err != nil {
+		return err
+	}
+	request.Mates = line.Mates(kin)
+	r.ruleOut(request.PassedOver, kin)
+	return nil
+}
+
+// maxKin bounds how many Jobs of a group are looked at one by one, when all are to be placed.
+const maxKin = 256
+
+// kinOf are the other Jobs of a group that run, or are to: those that there are, and those that a
+// JobSet will have.
+func (r *Reconciler) kinOf(ctx context.Context, whole *allowance, id group.ID, own types.NamespacedName) ([]line.Kin, error) {
+	members := r.store.membersOf(id, maxKin)
+	counted := map[types.NamespacedName]bool{own: true}
+	all := &kinship{byTemplate: map[shapeOfKin]int{}}
+	for key, member := range members {
+		job := r.gatherer.cachedJob(ctx, key)
+		if key != own && !member.Finished && job != nil && !mirror.Light(job) && !mirror.Suspended(job) && job.DeletionTimestamp == nil {
+			all.add(job, key)
+			counted[key] = true
+		}
+	}
+	if !id.JobSet {
+		return all.sorted(), nil
+	}
+	set := group.NewJobSet(id)
+	release, err := whole.Reserve(jobSetBytes)
+	if err != nil {
+		return nil, err
+	}
+	defer release(jobSetBytes)
+	switch err := r.live.Get(ctx, types.NamespacedName{Namespace: id.Namespace, Name: id.Name}, set); {
+	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || err == nil && set.UID != id.Owner:
+		return all.sorted(), nil
+	case apierrors.IsForbidden(err):
+		log.FromContext(ctx).Info("The JobSet can't be read, so only the Jobs count that it has already", "cause", err.Error())
+		return all.sorted(), nil
+	case err != nil:
+		return nil, &hubError{err}
+	}
+	for _, kin := range set.Jobs(func(name string) bool {
+		key := types.NamespacedName{Namespace: id.Namespace, Name: name}
+		return counted[key] || r.store.isFinished(key)
+	}) {
+		keys := make([]types.NamespacedName, 0, len(kin.Names))
+		for _, name := range kin.Names {
+			keys = append(keys, types.NamespacedName{Namespace: id.Namespace, Name: name})
+		}
+		all.add(kin.Job, keys...)
+	}
+	return all.sorted(), nil
+}
+
+// jobSetBytes is what the largest JobSet takes while it's read.
+const jobSetBytes = 8 << 20
+
+// kinship gathers Jobs of a group by what their Pods are.
+type kinship struct {
+	kin        []line.Kin
+	byTemplate map[shapeOfKin]int
+}
+
+// shapeOfKin is what Jobs have in common that are alike.
+type shapeOfKin struct {
+	template digest.Digest
+	pods     int64
+}
+
+func (k *kinship) add(job *batchv1.Job, keys ...types.NamespacedName) {
+	pods := placement.PodsWanted(job)
+	template := shapeOfKin{templateOf(job), pods}
+	i, known := k.byTemplate[template]
+	if !known {
+		i = len(k.kin)
+		k.byTemplate[template] = i
+		k.kin = append(k.kin, line.Kin{Job: job, Pods: pods})
+	}
+	k.kin[i].Keys = append(k.kin[i].Keys, keys...)
+}
+
+// sorted are the same whatever the order in which they were added.
+func (k *kinship) sorted() []line.Kin {
+	for i := range k.kin {
+		slices.SortFunc(k.kin[i].Keys, func(a, b types.NamespacedName) int { return strings.Compare(a.Name, b.Name) })
+	}
+	slices.SortFunc(k.kin, func(a, b line.Kin) int { return strings.Compare(a.Keys[0].Name, b.Keys[0].Name) })
+	return k.kin
+}
+
+// templateOf is equal of Jobs whose Pods are alike, but for the labels that tell Jobs apart, and
+// that ask for the same workers.
+func templateOf(job *batchv1.Job) digest.Digest {
+	labels := maps.Clone(job.Spec.Template.Labels)
+	maps.DeleteFunc(labels, func(key, _ string) bool { return group.IsOfOneJob(key) })
+	spec, err := job.Spec.Template.Spec.Marshal()
+	if err != nil { // it never fails
+		spec = []byte(err.Error())
+	}
+	return digest.Of(fmt.Sprint(labels, job.Annotations[v1alpha1.AnnotationClusterSelector], "\n", job.Annotations[v1alpha1.AnnotationClusterPreference], "\n", string(spec)))
+}
+
+// ruleOut adds the workers that other Jobs of the group don't want: all go to one.
+func (r *Reconciler) ruleOut(passedOver map[string]string, kin []line.Kin) {
+	for i := range kin {
+		job := kin[i].Job
+		selector, err := preference.ParseSelector(job.Annotations)
+		preferred, invalid := preference.Parse(job.Annotations)
+		if err != nil || invalid != nil {
+			continue // that Job says so
+		}
+		for _, w := range r.workers.list() {
+			has := labels.Set(w.View().Labels)
+			why := ""
+			if selector != nil && !selector.Matches(has) {
+				why = "selector"
+			} else if step, _ := preferred.StepOf(has, r.clock.Now()); step == preference.None {
+				why = "preference"
+			}
+			if why != "" && passedOver[w.Name()] == "" {
+				passedOver[w.Name()] = fmt.Sprintf("didn't match the cluster %s of Job %s of its group", why, kin[i].Keys[0].Name)
+			}
+		}
+	}
+}

@@ -1,0 +1,231 @@
+package job
+
+import (
+	"maps"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
+	"github.com/jobferry/jobferry/pkg/manager/group"
+	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/mirror/shards"
+)
+
+// groups are the Jobs that belong together, as the store sees them.
+type groups struct {
+	kinds group.Kinds
+	byID  map[group.ID]*groupOfJobs
+	// concerned are the Jobs to be reconciled since another one of their group has changed, and over
+	// the groups that run in no worker any more.
+	concerned map[types.NamespacedName]struct{}
+	over      map[group.ID]struct{}
+}
+
+// groupOfJobs are the Jobs of one group.
+type groupOfJobs struct {
+	id      group.ID
+	members group.Members
+	records map[*record]struct{}
+	// asker is the one that asks for a worker for all; nil: none does. waiting are those that wait for
+	// that, or for others to leave a worker.
+	asker   *record
+	waiting map[*record]struct{}
+}
+
+// membership is that of a Job in its group.
+type membership struct {
+	of *groupOfJobs
+	as group.Member
+}
+
+func newGroups() groups {
+	return groups{byID: map[group.ID]*groupOfJobs{}, concerned: map[types.NamespacedName]struct{}{}, over: map[group.ID]struct{}{}}
+}
+
+// joinLocked takes over the group of a hub Job, and where it is.
+func (s *store) joinLocked(r *record, job *batchv1.Job) {
+	id, _ := s.groups.kinds.Of(job) // one that isn't valid waits, and says so
+	if r.member != nil && (r.member.of.id != id || r.id != idOf(job)) {
+		s.leaveLocked(r)
+	}
+	if id == (group.ID{}) {
+		return
+	}
+	next := group.Member{Since: hubstate.PlacedAt(job), Finished: mirror.Finished(job)}
+	if on := shards.WorkersOf(job); len(on) == 1 {
+		next.On = on[0]
+	}
+	if was := r.member; was != nil && was.as.On == next.On {
+		next.Leaves = was.as.Leaves
+	} else if from := hubstate.Get(job, hubstate.MovedFrom); from != next.On {
+		next.Leaves = from // until a reconcile finds that it has left
+	}
+	if r.member == nil {
+		of := s.groups.byID[id]
+		if of == nil {
+			of = &groupOfJobs{id: id, records: map[*record]struct{}{}, waiting: map[*record]struct{}{}}
+			s.groups.byID[id] = of
+		}
+		of.records[r] = struct{}{}
+		r.member = &membership{of: of}
+		s.replaceLocked(r, nil, &next)
+		return
+	}
+	before := r.member.as
+	s.replaceLocked(r, &before, &next)
+}
+
+func (s *store) leaveLocked(r *record) {
+	if r.member == nil {
+		return
+	}
+	of, before := r.member.of, r.member.as
+	s.replaceLocked(r, &before, nil)
+	if delete(of.records, r); len(of.records) == 0 {
+		delete(s.groups.byID, of.id)
+	}
+	r.member = nil
+}
+
+// replaceLocked takes over where a Job of a group is, and notes whom that concerns.
+func (s *store) replaceLocked(r *record, before, next *group.Member) {
+	if before != nil && next != nil && *before == *next {
+		return
+	}
+	of := r.member.of
+	concerns := of.members.Replace(before, next)
+	if next != nil {
+		r.member.as = *next
+	}
+	if of.members.IsOver() {
+		s.groups.over[of.id] = struct{}{}
+	}
+	isPlaced := next != nil && next.On != "" && (before == nil || before.On != next.On)
+	if concerns || isPlaced {
+		s.concernLocked(maps.Keys(of.records))
+	}
+	if next == nil || next.Finished || isPlaced {
+		s.stopAskingLocked(r, of)
+	}
+}
+
+func (s *store) concernLocked(records func(func(*record) bool)) {
+	for r := range records {
+		s.groups.concerned[r.key] = struct{}{}
+	}
+}
+
+// stopAskingLocked has another Job of the group ask, if this one did.
+func (s *store) stopAskingLocked(r *record, of *groupOfJobs) {
+	delete(of.waiting, r)
+	if of.asker == r {
+		of.asker = nil
+		s.concernLocked(maps.Keys(of.waiting))
+		clear(of.waiting)
+	}
+}
+
+// concerned returns the Jobs to be reconciled since others of their group have changed, and the
+// groups that run no more.
+func (s *store) concerned() ([]types.NamespacedName, []group.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.groups.concerned)+len(s.groups.over) == 0 {
+		return nil, nil
+	}
+	keys, over := slices.Collect(maps.Keys(s.groups.concerned)), slices.Collect(maps.Keys(s.groups.over))
+	clear(s.groups.concerned)
+	clear(s.groups.over)
+	return keys, over
+}
+
+// elsewhere is a worker other than the Job's in which others of its group are, or may still run;
+// empty: there is none, or the Job is in no group. When they have left it, the Job is reconciled.
+func (r *record) elsewhere() string {
+	r.store.mu.Lock()
+	defer r.store.mu.Unlock()
+	if r.member == nil {
+		return ""
+	}
+	return r.member.of.members.Elsewhere(&r.member.as)
+}
+
+// leaves takes over the worker that the Job has yet to leave; empty: there is none. It returns the
+// Job's group.
+func (r *record) leaves(worker string) group.ID {
+	r.store.mu.Lock()
+	defer r.store.mu.Unlock()
+	if r.member == nil {
+		return group.ID{}
+	}
+	before := r.member.as
+	next := before
+	next.Leaves = worker
+	r.store.replaceLocked(r, &before, &next)
+	return r.member.of.id
+}
+
+// asks reports whether the Job is the one that asks for a worker for its group. Another one is
+// reconciled when it has found one, or asks no more.
+func (r *record) asks() bool {
+	r.store.mu.Lock()
+	defer r.store.mu.Unlock()
+	if r.member == nil || r.store.records[r.key] != r {
+		return true
+	}
+	of := r.member.of
+	if of.asker == nil {
+		of.asker = r
+	}
+	if of.asker != r {
+		of.waiting[r] = struct{}{}
+	}
+	return of.asker == r
+}
+
+// stopsAsking lets another Job of the group ask.
+func (r *record) stopsAsking() {
+	r.store.mu.Lock()
+	defer r.store.mu.Unlock()
+	if r.member != nil && r.member.of.asker == r {
+		r.store.stopAskingLocked(r, r.member.of)
+	}
+}
+
+// placesOf are the workers where Jobs of a group are.
+func (s *store) placesOf(id group.ID) []group.Place {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if of := s.groups.byID[id]; of != nil {
+		return of.members.Places()
+	}
+	return nil
+}
+
+// membersOf are some Jobs of a group, with the state of each.
+func (s *store) membersOf(id group.ID, most int) map[types.NamespacedName]group.Member {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of := s.groups.byID[id]
+	if of == nil {
+		return nil
+	}
+	some := make(map[types.NamespacedName]group.Member, min(len(of.records), most))
+	for r := range of.records {
+		if len(some) == most {
+			break
+		}
+		some[r.key] = r.member.as
+	}
+	return some
+}
+
+// isFinished reports whether the hub Job of a name is known to have finished.
+func (s *store) isFinished(key types.NamespacedName) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.records[key]
+	return r != nil && r.indexed.Value().phase == PhaseFinished
+}

@@ -1,0 +1,169 @@
+package line
+
+import (
+	"fmt"
+	"maps"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/manager/group"
+	"github.com/jobferry/jobferry/pkg/placement"
+)
+
+// Kin are Jobs of a group that are alike.
+type Kin struct {
+	// Keys are their names.
+	Keys []types.NamespacedName
+	// Job is one of them, and Pods is how many Pods each runs at once.
+	Job  *batchv1.Job
+	Pods int64
+}
+
+// Mates are some Jobs, as a placement asks for them.
+func Mates(all []Kin) (mates []placement.Mate) {
+	for _, kin := range all {
+		if pods := kin.Pods * int64(len(kin.Keys)); pods > 0 {
+			mates = append(mates, placement.Mate{Job: kin.Job, Pods: pods})
+		}
+	}
+	return mates
+}
+
+// underway is where a group goes of which no hub Job says so yet: its Jobs that were placed there
+// are being written.
+type underway struct {
+	worker string
+	jobs   map[types.NamespacedName]struct{}
+}
+
+// Place is where a Job of a group has to go; empty: it's free to go anywhere. A Job that leaves its
+// worker isn't kept by those that stay there, nor drawn to a worker that takes no Jobs.
+func (l *Line) Place(id group.ID, leave string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.groupPlaceLocked(&Question{Group: id, Leave: leave})
+}
+
+func (l *Line) groupPlaceLocked(q *Question) string {
+	if q.Group == (group.ID{}) {
+		return ""
+	}
+	if u := l.underway[q.Group]; u != nil && u.worker != q.Leave {
+		return u.worker
+	}
+	for _, place := range l.jobs.GroupPlaces(q.Group) {
+		switch {
+		case place.Worker == q.Leave:
+		case place.Runs && q.Leave == "", l.takesJobs(place.Worker): // where all have finished, nothing keeps the group
+			return place.Worker
+		}
+	}
+	return ""
+}
+
+// isForGroup reports whether a Job asks for a worker for its whole group.
+func (w *entry) isForGroup() bool { return len(w.request.Mates) > 0 }
+
+func (l *Line) takesJobs(worker string) bool {
+	v, ok := l.workers.Worker(worker)
+	if !ok {
+		return false
+	}
+	view := v.View()
+	ready, _ := readiness(view)
+	return ready && !view.Spec.Cordoned && !view.Spec.Drain
+}
+
+// restrictTo rules all workers out but the one where the Job's group is; empty: none.
+func (w *entry) restrictTo(worker string, of group.ID, all []Worker) {
+	w.request.PassedOver = Restricted(w.request.PassedOver, worker, of, all)
+	if worker != "" { // the others have their room
+		w.request.Mates, w.Pods = nil, placement.PodsWanted(w.request.Job)
+	}
+}
+
+// Restricted are the workers that can't take a Job, and those besides where its group isn't.
+func Restricted[W interface{ Name() string }](passedOver map[string]string, worker string, of group.ID, all []W) map[string]string {
+	if worker == "" {
+		return passedOver
+	}
+	passedOver = maps.Clone(passedOver)
+	if passedOver == nil {
+		passedOver = map[string]string{}
+	}
+	for _, w := range all {
+		if w.Name() != worker && passedOver[w.Name()] == "" {
+			passedOver[w.Name()] = fmt.Sprintf("not where %s runs (%s)", of, worker)
+		}
+	}
+	return passedOver
+}
+
+// groupChosenLocked takes note of the worker that was chosen for a Job of a group. If the Job is
+// the first, room is held there for the others.
+func (l *Line) groupChosenLocked(q *Question, w Worker, isFirst bool) {
+	if q.Group == (group.ID{}) {
+		return
+	}
+	key := keyOf(q.Job)
+	u := l.underway[q.Group]
+	if u == nil || u.worker != w.Name() {
+		u = &underway{worker: w.Name(), jobs: map[types.NamespacedName]struct{}{}}
+		l.underway[q.Group] = u
+	}
+	u.jobs[key] = struct{}{}
+	delete(l.held[q.Group], key) // it's the Job's own now
+	if !isFirst {
+		return
+	}
+	l.dropHeldLocked(q.Group)
+	held := map[types.NamespacedName]string{}
+	for _, kin := range q.Kin {
+		if kin.Pods == 0 {
+			continue
+		}
+		shape := shapeIn(w, kin.Job)
+		for _, key := range kin.Keys {
+			w.Ledger().Reserve(key, shape, kin.Pods)
+			held[key] = w.Name()
+		}
+	}
+	if len(held) > 0 {
+		l.held[q.Group] = held
+	}
+}
+
+// GroupWritten is called when the placement of a Job of a group was written, or couldn't be.
+func (l *Line) GroupWritten(id group.ID, key types.NamespacedName) {
+	if id == (group.ID{}) {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if u := l.underway[id]; u != nil {
+		if delete(u.jobs, key); len(u.jobs) == 0 {
+			delete(l.underway, id)
+		}
+	}
+	if places := l.jobs.GroupPlaces(id); l.underway[id] == nil && (len(places) == 0 || !places[0].Runs) {
+		l.dropHeldLocked(id)
+	}
+}
+
+// GroupOver releases the room that is held for the Jobs of a group that runs no more, unless it's
+// about to run again.
+func (l *Line) GroupOver(id group.ID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.underway[id] == nil {
+		l.dropHeldLocked(id)
+	}
+}
+
+func (l *Line) dropHeldLocked(id group.ID) {
+	for key, worker := range l.held[id] {
+		l.Release(worker, key)
+	}
+	delete(l.held, id)
+}
