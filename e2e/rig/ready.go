@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -29,6 +30,35 @@ func (c *Cluster) Ready(ctx context.Context) error {
 		return last == nil, nil
 	})
 	return c.explain(err, fmt.Errorf("the API server is not ready: %w", last))
+}
+
+// Serves waits until an added program answers at a URL with 200 OK, such as its /readyz. It fails at
+// once if a component ends.
+func (c *Cluster) Serves(ctx context.Context, url string) error {
+	ctx, stop := whileAlive(ctx, c.components)
+	defer stop()
+	var last error
+	err := wait.PollUntilContextCancel(ctx, readyRetry, true, func(ctx context.Context) (bool, error) {
+		last = ask(ctx, url)
+		return last == nil, nil
+	})
+	return c.explain(err, last)
+}
+
+func ask(ctx context.Context, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", url, answer.Status)
+	}
+	return nil
 }
 
 // explain adds to an error of waiting what was waited for, and which components ended by

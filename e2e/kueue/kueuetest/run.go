@@ -3,14 +3,12 @@ package kueuetest
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
@@ -50,7 +48,7 @@ func Start(ctx context.Context, hub *rig.Cluster, options Options) (*rig.Compone
 	if err := s.mountCertificate(ctx); err != nil {
 		return nil, fmt.Errorf("certificate of Kueue's webhooks: %w", err)
 	}
-	return kueue, s.Ready(ctx)
+	return kueue, hub.Serves(ctx, fmt.Sprintf("http://127.0.0.1:%d/readyz", s.healthPort))
 }
 
 // setup is what one Kueue is started with.
@@ -101,37 +99,6 @@ func (s *setup) mountCertificate(ctx context.Context) error {
 		if err := os.WriteFile(filepath.Join(s.certificates, name), content, 0o600); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// Ready waits until Kueue says that it is. There is nothing to watch: it's asked.
-func (s *setup) Ready(ctx context.Context) error {
-	const interval = 100 * time.Millisecond
-	var last error
-	url := fmt.Sprintf("http://127.0.0.1:%d/readyz", s.healthPort)
-	err := wait.PollUntilContextCancel(ctx, interval, true, func(ctx context.Context) (bool, error) {
-		last = ask(ctx, url)
-		return last == nil, nil
-	})
-	if err != nil {
-		return fmt.Errorf("waiting for Kueue: %w: %w", err, last)
-	}
-	return nil
-}
-
-func ask(ctx context.Context, url string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", url, answer.Status)
 	}
 	return nil
 }

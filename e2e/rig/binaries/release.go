@@ -27,6 +27,9 @@ const (
 	// Kueue is Kueue's manager, which runs beside a hub; a tool, too. See ModuleDir for its CRDs
 	// and webhooks.
 	Kueue = "kueue"
+	// JobSet is JobSet's manager, which runs beside a hub; a tool, too, with its manifests in its
+	// module.
+	JobSet = "jobset"
 	// Terraform and its provider for Kubernetes are clients of the hub; tools, too.
 	Terraform         = "terraform"
 	TerraformProvider = "terraform-provider-kubernetes"
@@ -102,6 +105,7 @@ var tools = []program{
 	{name: ContainerdShim, module: "containerd", pkg: "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2"},
 	{name: Ctr, module: "containerd", pkg: "github.com/containerd/containerd/v2/cmd/ctr"},
 	{name: Kueue, module: "kueue", pkg: "sigs.k8s.io/kueue/cmd/kueue"},
+	{name: JobSet, module: "jobset", pkg: "sigs.k8s.io/jobset"},
 	{name: Terraform, module: "terraform", pkg: "github.com/hashicorp/terraform"},
 	{name: TerraformProvider, module: "terraform-provider-kubernetes", pkg: "github.com/hashicorp/terraform-provider-kubernetes"},
 }
