@@ -32,8 +32,8 @@ func (c *Cluster) Ready(ctx context.Context) error {
 	return c.explain(err, fmt.Errorf("the API server is not ready: %w", last))
 }
 
-// Serves waits until an added program answers at a URL with 200 OK, such as its /readyz. It fails at
-// once if a component ends.
+// Serves waits until an added program answers at a URL with 200 OK, such as its /readyz. It fails
+// at once if a component ends.
 func (c *Cluster) Serves(ctx context.Context, url string) error {
 	ctx, stop := whileAlive(ctx, c.components)
 	defer stop()

@@ -10,6 +10,6 @@
 //	Service jobset-webhook-service ────────────────┘ an ExternalName: localhost
 //
 // The manifests are those of the module that the program is built from. Only its Deployment is left
-// out, and the webhooks have another port. Their certificate comes from an authority of the test, as
-// cert-manager's would: JobSet's own needs a folder that all processes of a machine share.
+// out, and the webhooks have another port. Their certificate comes from an authority of the test,
+// as cert-manager's would: JobSet's own needs a folder that all processes of a machine share.
 package jobsettest
