@@ -2,12 +2,10 @@ package group
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -75,14 +73,15 @@ func (k Kinds) Of(job *batchv1.Job) (ID, error) {
 		}
 		return ID{Namespace: job.Namespace, Name: name}, nil
 	}
-	owner := metav1.GetControllerOf(job)
+	owner := metav1.GetControllerOfNoCopy(job)
 	if owner == nil {
 		return ID{}, nil
 	}
-	group, err := schema.ParseGroupVersion(owner.APIVersion)
-	kind := owner.Kind + "." + group.Group
-	if err != nil || !slices.Contains(k, kind) {
-		return ID{}, nil //nolint:nilerr // the API server checks it
+	group, _, _ := strings.Cut(owner.APIVersion, "/")
+	for _, kind := range k {
+		if name, of, _ := strings.Cut(kind, "."); name == owner.Kind && of == group {
+			return ID{Namespace: job.Namespace, Name: owner.Name, Owner: owner.UID, JobSet: kind == JobSetKind}, nil
+		}
 	}
-	return ID{Namespace: job.Namespace, Name: owner.Name, Owner: owner.UID, JobSet: kind == JobSetKind}, nil
+	return ID{}, nil
 }

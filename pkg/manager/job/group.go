@@ -73,7 +73,7 @@ func (r *Reconciler) asksForGroup(ctx context.Context, t *turn, a dispatch.Place
 		return false, err
 	}
 	q.Kin, q.Mates = kin, line.Mates(kin)
-	r.ruleOut(q.PassedOver, kin)
+	r.ruleOut(q.PassedOver, t.Group.ID, kin)
 	return true, nil
 }
 
@@ -92,7 +92,7 @@ func (r *Reconciler) askedOfGroup(ctx context.Context, hub *allowance, s *dispat
 		return err
 	}
 	request.Mates = line.Mates(kin)
-	r.ruleOut(request.PassedOver, kin)
+	r.ruleOut(request.PassedOver, id, kin)
 	return nil
 }
 
@@ -191,8 +191,14 @@ func templateOf(job *batchv1.Job) digest.Digest {
 	return digest.Of(fmt.Sprint(labels, job.Annotations[v1alpha1.AnnotationClusterSelector], "\n", job.Annotations[v1alpha1.AnnotationClusterPreference], "\n", string(spec)))
 }
 
-// ruleOut adds the workers that other Jobs of the group don't want: all go to one.
-func (r *Reconciler) ruleOut(passedOver map[string]string, kin []line.Kin) {
+// ruleOut adds the workers that other Jobs of the group don't want, or that can't take them: all go
+// to one.
+func (r *Reconciler) ruleOut(passedOver map[string]string, id group.ID, kin []line.Kin) {
+	for worker, why := range r.store.passedOverBy(id, r.clock.Now()) {
+		if passedOver[worker] == "" {
+			passedOver[worker] = why
+		}
+	}
 	for i := range kin {
 		job := kin[i].Job
 		selector, err := preference.ParseSelector(job.Annotations)

@@ -2,6 +2,7 @@ package job
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,8 +11,10 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -329,5 +332,32 @@ func TestGroupIsForgotten(t *testing.T) {
 	w.wantPlaced(map[string]string{"next": "a"})
 	if m := w.worker("a").api.jobs[inTeam("next")]; m == nil || mirror.Suspended(m) {
 		w.fail("no room is free")
+	}
+}
+
+// One Job of a group can't be in one worker, and one not in the other: the group doesn't go to and
+// fro between them.
+func TestGroupThatNoWorkerTakesWhole(t *testing.T) {
+	w := newWorld(t)
+	w.watchesGroup()
+	w.refuses = func(sent write) error {
+		if sent.verb != "create" {
+			return nil
+		}
+		if name := sent.object.GetName(); (sent.server == "a" && name == "driver" || sent.server == "b" && name == "worker-0") {
+			return apierrors.NewForbidden(schema.GroupResource{Group: "batch", Resource: "jobs"}, name, errors.New("by a policy"))
+		}
+		return nil
+	}
+	w.submitsTrio(1)
+	w.step(time.Hour)
+	moves := 0
+	for _, event := range w.events {
+		if strings.Contains(event, v1alpha1.EventMoved) {
+			moves++
+		}
+	}
+	if moves > 60 { // each tells where to go again after 5 minutes
+		w.fail("%d moves within an hour", moves)
 	}
 }

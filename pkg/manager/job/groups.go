@@ -3,6 +3,7 @@ package job
 import (
 	"maps"
 	"slices"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -228,4 +229,21 @@ func (s *store) isFinished(key types.NamespacedName) bool {
 	defer s.mu.Unlock()
 	r := s.records[key]
 	return r != nil && r.indexed.Value().phase == PhaseFinished
+}
+
+// passedOverBy are the workers that can't take some Job of a group for now, with the reason.
+func (s *store) passedOverBy(id group.ID, now time.Time) map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := map[string]string{}
+	if of := s.groups.byID[id]; of != nil {
+		for r := range of.records {
+			for worker, o := range r.passedOver {
+				if !now.After(o.until) && !r.member.as.Finished {
+					all[worker] = o.reason
+				}
+			}
+		}
+	}
+	return all
 }

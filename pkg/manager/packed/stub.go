@@ -41,7 +41,7 @@ func MakeStub(job *batchv1.Job) {
 			annotations[key] = value[:min(len(value), maxStubValue)]
 		}
 	}
-	kept := hubstate.Changes{}
+	kept, since := hubstate.Changes{}, hubstate.PlacedAt(job)
 	for _, key := range stubKeys {
 		value := hubstate.Get(job, key)
 		kept[key] = value[:min(len(value), maxStubValue)]
@@ -59,7 +59,7 @@ func MakeStub(job *batchv1.Job) {
 			status.Conditions = append(status.Conditions, batchv1.JobCondition{Type: of, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
 		}
 	}
-	hubstate.Set(job, kept)
+	status.Conditions = kept.Conditions(job, status.Conditions, since)
 }
 
 // namesOf is hubstate.Shards without the shards' amounts.
