@@ -48,6 +48,7 @@ type Rule string
 const (
 	Back     Rule = "Back"
 	Twice    Rule = "Twice"
+	Apart    Rule = "Apart"
 	Again    Rule = "Again"
 	Vanished Rule = "Vanished"
 	Placed   Rule = "Placed"
@@ -94,6 +95,7 @@ type Checker struct {
 	options    Options
 	workers    map[string]Worker
 	records    map[string]*record
+	groups     map[string][]*record
 	trouble    []Trouble
 	violations []Violation
 	figures    Figures
@@ -104,12 +106,16 @@ func New(o Options, stories []story.Story) *Checker {
 	if o.Shown == nil {
 		o.Shown = func(string) bool { return false }
 	}
-	c := &Checker{options: o, workers: map[string]Worker{}, records: map[string]*record{}}
+	c := &Checker{options: o, workers: map[string]Worker{}, records: map[string]*record{}, groups: map[string][]*record{}}
 	for _, w := range o.Workers {
 		c.workers[w.Name] = w
 	}
 	for i := range stories {
-		c.records[stories[i].Name] = newRecord(&stories[i])
+		r := newRecord(&stories[i])
+		c.records[r.story.Name] = r
+		if group := r.story.Group(); group != "" {
+			c.groups[group] = append(c.groups[group], r)
+		}
 	}
 	return c
 }

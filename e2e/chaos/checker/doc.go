@@ -13,6 +13,8 @@
 //   - Twice: the Pods of a Job don't run in two workers at a time; if its user lets it run on
 //     several workers, no index does. A worker without a fence is excused when it was out of touch,
 //     a fenced one only when parts of it that the fence needs were down.
+//   - Apart: the Pods of the Jobs of one group don't run in two workers at a time, with the same
+//     excuses.
 //   - Divided: shards are disjoint, and their parts of parallelism add up to no more than the
 //     Job's.
 //   - Again: an index that the hub knows to be complete isn't run again, and none completes twice,

@@ -60,6 +60,7 @@ func (c *Checker) observePod(r *record, e Event) []Question {
 	}
 	if p.running {
 		questions = append(questions, r.suspects(p)...)
+		questions = append(questions, c.strays(r, p)...)
 	}
 	return questions
 }

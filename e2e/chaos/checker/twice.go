@@ -67,6 +67,10 @@ func (r *record) mayBoth(p, other *pod) bool {
 
 // Answer takes in the answer to a question.
 func (c *Checker) Answer(at time.Duration, q Question, answer Running) {
+	if q.Rule == Apart {
+		c.answerApart(at, q, answer)
+		return
+	}
 	r := c.records[q.Job]
 	var names []string
 	for _, p := range q.Pods {

@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
 
@@ -73,9 +74,27 @@ func Make(random *rand.Rand, namespaces []string, jobs int, span time.Duration, 
 		s.Kind, s.Name = k.name, fmt.Sprintf("%s-%04d", k.name, n)
 		s.Job.Namespace, s.Job.Name = namespaces[n%len(namespaces)], s.Name
 		s.At = span * time.Duration(n) / time.Duration(jobs)
+		s.join(n / len(namespaces))
 		stories = append(stories, s)
 	}
 	return stories, nil
+}
+
+// join has a tenth of the Jobs of a namespace belong to a group, three to each, but for those that
+// run in several workers, or wait for a lost one: that would have the others wait. number is the
+// Job's in its namespace.
+func (s *Story) join(number int) {
+	if trio := number / 3; trio%10 == 0 && !s.Divided() && !s.Waits() {
+		s.Job.Annotations[v1alpha1.AnnotationGroup] = fmt.Sprintf("trio-%d", trio)
+	}
+}
+
+// Group names the group of the Job; empty: it's in none.
+func (s *Story) Group() string {
+	if name := s.Job.Annotations[v1alpha1.AnnotationGroup]; name != "" {
+		return s.Job.Namespace + "/" + name
+	}
+	return ""
 }
 
 // Has says whether the user does a deed to the Job.

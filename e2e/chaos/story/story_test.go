@@ -92,6 +92,23 @@ func TestDivided(t *testing.T) {
 	}
 }
 
+// About a tenth of all Jobs are in groups, most of which have several.
+func TestGroups(t *testing.T) {
+	grouped, groups := 0, map[string]int{}
+	for _, s := range tell(t, 1) {
+		if name := s.Group(); name != "" {
+			grouped++
+			groups[name]++
+			if s.Divided() || s.Waits() {
+				t.Errorf("%s is in a group", s.Name)
+			}
+		}
+	}
+	if grouped < 28 || grouped > 56 || len(groups) > grouped/2 {
+		t.Errorf("%d of 400, in %d groups", grouped, len(groups))
+	}
+}
+
 func TestDifferences(t *testing.T) {
 	job := func(succeeded, failed int32, failedIndexes string, condition batchv1.JobConditionType, reason string) *batchv1.Job {
 		return &batchv1.Job{

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/preference"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
@@ -59,22 +60,26 @@ func (r *Reconciler) lookAtConcerned() {
 	}
 }
 
-// asksForGroup completes a question about a Job of a group. False: another Job asks for all.
-func (r *Reconciler) asksForGroup(ctx context.Context, t *turn, a dispatch.Place, q *line.Question) (bool, error) {
+// asksForGroup completes a question about a Job of a group. Nil: the Job asks. Otherwise another
+// one asks for all.
+func (r *Reconciler) asksForGroup(ctx context.Context, t *turn, a dispatch.Place, q *line.Question) (waits *result, err error) {
 	q.Group, q.Leave = t.Group.ID, a.Leave
 	if q.Group == (group.ID{}) || r.line.Place(q.Group, q.Leave) != "" {
-		return true, nil
+		return nil, nil
 	}
-	if !t.record.asks() {
-		return false, nil
+	if asker := t.record.asks(); asker != t.Key.Name {
+		done := r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventPending,
+			Message: fmt.Sprintf("Job %s asks for a worker for all Jobs of %s", asker, t.Group.ID)})
+		done.waits = hubstate.InLine
+		return &done, nil
 	}
 	kin, err := r.kinOf(ctx, t.whole, t.Group.ID, t.Key)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	q.Kin, q.Mates = kin, line.Mates(kin)
 	r.ruleOut(q.PassedOver, t.Group.ID, kin)
-	return true, nil
+	return nil, nil
 }
 
 // askedOfGroup adds to the request of an explanation what the Job's group asks for.

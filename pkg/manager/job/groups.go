@@ -168,13 +168,13 @@ func (r *record) leaves(worker string) group.ID {
 	return r.member.of.id
 }
 
-// asks reports whether the Job is the one that asks for a worker for its group. Another one is
-// reconciled when it has found one, or asks no more.
-func (r *record) asks() bool {
+// asks returns the name of the Job that asks for a worker for the group of this one, which may be
+// this one itself. Another one is reconciled when that has found one, or asks no more.
+func (r *record) asks() string {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()
 	if r.member == nil || r.store.records[r.key] != r {
-		return true
+		return r.key.Name
 	}
 	of := r.member.of
 	if of.asker == nil {
@@ -183,7 +183,7 @@ func (r *record) asks() bool {
 	if of.asker != r {
 		of.waiting[r] = struct{}{}
 	}
-	return of.asker == r
+	return of.asker.key.Name
 }
 
 // stopsAsking lets another Job of the group ask.

@@ -8,6 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
@@ -36,8 +37,8 @@ func (r *Reconciler) place(ctx context.Context, t *turn, a dispatch.Place) (resu
 	}
 	began := r.clock.Now()
 	question := r.question(ctx, t, request)
-	if asks, err := r.asksForGroup(ctx, t, a, &question); err != nil || !asks {
-		return result{waits: hubstate.InLine}, err
+	if waits, err := r.asksForGroup(ctx, t, a, &question); err != nil || waits != nil {
+		return ptr.Deref(waits, result{}), err
 	}
 	answer := r.line.Ask(ctx, question)
 	decision := answer.Decision
