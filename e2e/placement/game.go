@@ -34,24 +34,56 @@ type game struct {
 	bound   int64
 	empty   bool
 	message string
+	// sure: all Pods fit now, we say. contended: those of a group may be in each other's way, even in
+	// an idle worker. asymmetric: what we say of a group depends on which Job asks.
+	sure, contended, asymmetric bool
+	// never is the Job of the group that never fits, if one doesn't; found are those of which the
+	// scheduler has bound a Pod, at least in the empty cluster.
+	never string
+	found map[string]bool
 	// err is why the pair couldn't be played.
 	err error
 }
 
 // ask is for our answer, when the pair is as the scheduler has it.
 func (g *game) ask(namespaces []*corev1.Namespace) {
-	g.want = int64(*g.at.Job.Spec.Parallelism)
-	g.answer = placement.NewJob(g.at.Job).Judge(g.at.snapshot(namespaces, g.minor), g.want)
+	s := g.at.snapshot(namespaces, g.minor)
+	g.want = 0
+	for _, j := range g.at.jobs() {
+		g.want += int64(*j.Spec.Parallelism)
+	}
+	if len(g.at.Mates) > 0 {
+		g.askGroup(s)
+		return
+	}
+	g.answer = placement.NewJob(g.at.Job).Judge(s, g.want)
+	g.sure, g.never = g.answer.Now >= g.want, g.at.Job.Name
+	g.find(nil)
+}
+
+// find notes the Jobs of Pods that were bound.
+func (g *game) find(pods []string) {
+	if g.found == nil {
+		g.found = map[string]bool{}
+	}
+	for _, name := range pods {
+		g.found[jobOf(name)] = true
+	}
+	if len(g.at.Mates) == 0 && (g.bound > 0 || g.empty) {
+		g.found[g.at.Job.Name] = true
+	}
 }
 
 // difference is empty where the scheduler agrees.
 func (g *game) difference() difference {
 	switch {
-	case g.answer.NeverFits() && (g.bound > 0 || g.empty):
+	case g.answer.NeverFits() && g.found[g.never]:
 		return falseNever
-	case g.answer.Now >= g.want && g.bound < g.want:
+	case g.sure && g.bound < g.want:
 		return falseNow
-	case g.answer.Now < g.want && g.bound >= g.want:
+	case g.asymmetric:
+		return asymmetric
+	case !g.sure && g.bound >= g.want:
 		return tooCareful
 	case !g.answer.NeverFits() && g.bound == 0 && !g.empty:
 		return unproven
@@ -67,10 +99,11 @@ const (
 	falseNever difference = "we say never, and the scheduler binds Pods"
 	falseNow   difference = "we say that all fit now, and the scheduler doesn't bind all"
 	tooCareful difference = "we say that fewer fit now, and the scheduler binds all"
+	asymmetric difference = "what we say of a group depends on which Job asks"
 	unproven   difference = "we say that it fits later, and the scheduler binds none in the empty cluster"
 )
 
 func (g *game) String() string {
-	return fmt.Sprintf("ours: %v, %d of %d Pods now, %d idle, reasons %v\nscheduler: bound %d, empty cluster %v: %s\n%s",
-		g.answer.Verdict, g.answer.Now, g.want, g.answer.Idle, g.answer.Reasons, g.bound, g.empty, g.message, g.pair)
+	return fmt.Sprintf("ours: %v, %d of %d Pods now, %d idle, all sure %t, reasons %v\nscheduler: bound %d, empty cluster %v: %s\n%s",
+		g.answer.Verdict, g.answer.Now, g.want, g.answer.Idle, g.sure, g.answer.Reasons, g.bound, g.empty, g.message, g.pair)
 }

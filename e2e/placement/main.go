@@ -17,6 +17,7 @@ import (
 
 func main() {
 	pairs := flag.Int("pairs", 10000, "number of random clusters and Jobs")
+	groups := flag.Int("groups", 10000, "number of random clusters and groups of Jobs")
 	inCluster := flag.Int("in-cluster", 200, "how many of them the scheduler of a real cluster gets, too")
 	first := flag.Uint64("seed", 1, "the first seed")
 	releases := flag.String("releases", "1.36", "Kubernetes releases of the scheduler")
@@ -25,7 +26,7 @@ func main() {
 	defer stop()
 	var errs []error
 	for release := range strings.SplitSeq(*releases, ",") {
-		errs = append(errs, compare(ctx, os.Stdout, release, *first, *pairs, *inCluster))
+		errs = append(errs, compare(ctx, os.Stdout, release, *first, counts{*pairs, *groups, *inCluster}))
 	}
 	if err := errors.Join(errs...); err != nil {
 		fmt.Fprintln(os.Stderr, "placement:", err)
@@ -33,10 +34,14 @@ func main() {
 	}
 }
 
+// counts of what is played: pairs of a cluster and a Job, of a cluster and a group, and of how many
+// of the former in a real cluster, too.
+type counts struct{ pairs, groups, inCluster int }
+
 // compare has the pairs played by the scheduler's code, and the first of them in a cluster, too. It
 // prints what came of them. A false "never" is an error, and so is more than one false "fits now"
 // in a thousand.
-func compare(ctx context.Context, out io.Writer, release string, first uint64, pairs, inCluster int) error {
+func compare(ctx context.Context, out io.Writer, release string, first uint64, play counts) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	minor, err := minorOf(release)
@@ -47,18 +52,20 @@ func compare(ctx context.Context, out io.Writer, release string, first uint64, p
 	if err != nil {
 		return err
 	}
-	t := tally{out: out, title: "code of Kubernetes " + release, player: alone, minor: minor, verdicts: map[fmt.Stringer]int{}, counts: map[difference]int{}}
-	games := t.playAll(ctx, seeds(first, pairs, func(*pair) bool { return true }))
-	if err := errors.Join(t.judgement(), alone.stop(), ctx.Err()); err != nil || inCluster == 0 {
+	t, each := newTally(out, "code of Kubernetes "+release, alone, minor), func(*pair) bool { return true }
+	games := t.playAll(ctx, seeds(first, play.pairs, each), random)
+	g := newTally(out, "groups, code of Kubernetes "+release, alone, minor)
+	g.playAll(ctx, seeds(first, play.groups, each), randomGroup)
+	if err := errors.Join(t.judgement(), g.judgement(), alone.stop(), ctx.Err()); err != nil || play.inCluster == 0 {
 		return err
 	}
 	cluster, err := newCluster(ctx, release)
 	if err != nil {
 		return err
 	}
-	r := tally{out: out, title: "cluster of Kubernetes " + release, player: cluster, minor: minor, verdicts: map[fmt.Stringer]int{}, counts: map[difference]int{}}
-	plain := seeds(first, pairs, (*pair).plain)
-	inBoth := r.playAll(ctx, plain[:min(inCluster, len(plain))])
+	r := newTally(out, "cluster of Kubernetes "+release, cluster, minor)
+	plain := seeds(first, play.pairs, (*pair).plain)
+	inBoth := r.playAll(ctx, plain[:min(play.inCluster, len(plain))], random)
 	err = errors.Join(r.judgement(), sameOutcomes(games, inBoth))
 	cancel()
 	return errors.Join(err, cluster.stop())
@@ -101,9 +108,15 @@ type tally struct {
 	played   int
 	verdicts map[fmt.Stringer]int
 	counts   map[difference]int
+	// sure are those of which all Pods fit now, we say.
+	sure int
 	// failed pairs couldn't be played, the first of them for these reasons.
 	failed int
 	errs   []error
+}
+
+func newTally(out io.Writer, title string, by player, minor int) *tally {
+	return &tally{out: out, title: title, player: by, minor: minor, verdicts: map[fmt.Stringer]int{}, counts: map[difference]int{}}
 }
 
 // seeds from the first one on, of pairs that are wanted.
@@ -118,7 +131,10 @@ func seeds(first uint64, pairs int, wanted func(*pair) bool) []uint64 {
 }
 
 // playAll plays the pairs of some seeds.
-func (t *tally) playAll(ctx context.Context, seeds []uint64) []*game {
+func (t *tally) playAll(ctx context.Context, seeds []uint64, pairOf func(uint64) *pair) []*game {
+	if len(seeds) == 0 {
+		return nil
+	}
 	began := time.Now()
 	var all []*game
 	for some := range slices.Chunk(seeds, batch) {
@@ -127,7 +143,7 @@ func (t *tally) playAll(ctx context.Context, seeds []uint64) []*game {
 		}
 		games := make([]*game, len(some))
 		for i, seed := range some {
-			games[i] = &game{pair: random(seed), id: fmt.Sprintf("pair%d", i), seed: seed, minor: t.minor}
+			games[i] = &game{pair: pairOf(seed), id: fmt.Sprintf("pair%d", i), seed: seed, minor: t.minor}
 		}
 		t.player.play(ctx, games)
 		for _, g := range games {
@@ -137,8 +153,8 @@ func (t *tally) playAll(ctx context.Context, seeds []uint64) []*game {
 		all = append(all, games...)
 	}
 	took := time.Since(began)
-	fmt.Fprintf(t.out, "%s: %d pairs (seeds %d to %d) in %v, %.1f a second: %v; differences: %v\n",
-		t.title, t.played, seeds[0], seeds[len(seeds)-1], took.Round(time.Second/10), float64(t.played)/took.Seconds(), t.verdicts, t.counts)
+	fmt.Fprintf(t.out, "%s: %d pairs (seeds %d to %d) in %v, %.1f a second: %v, all Pods fit now: %d; differences: %v\n",
+		t.title, t.played, seeds[0], seeds[len(seeds)-1], took.Round(time.Second/10), float64(t.played)/took.Seconds(), t.verdicts, t.sure, t.counts)
 	return all
 }
 
@@ -152,6 +168,9 @@ func (t *tally) add(ctx context.Context, g *game) {
 	}
 	t.played++
 	t.verdicts[g.answer.Verdict]++
+	if g.sure {
+		t.sure++
+	}
 	found := g.difference()
 	if found == "" {
 		return
@@ -172,6 +191,9 @@ func (t *tally) judgement() error {
 	}
 	if n := t.counts[falseNever]; n > 0 {
 		t.errs = append(t.errs, fmt.Errorf("%s: %d of %d: %s", t.title, n, t.played, falseNever))
+	}
+	if n := t.counts[asymmetric]; n > 0 {
+		t.errs = append(t.errs, fmt.Errorf("%s: %d of %d: %s", t.title, n, t.played, asymmetric))
 	}
 	if n := t.counts[falseNow]; n*1000 > t.played {
 		t.errs = append(t.errs, fmt.Errorf("%s: %d of %d: %s", t.title, n, t.played, falseNow))

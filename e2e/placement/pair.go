@@ -17,6 +17,9 @@ type pair struct {
 	Nodes []*corev1.Node
 	Pods  []*corev1.Pod // bound to Nodes
 	Job   *batchv1.Job
+	// Mates of the Job's group, and what the order is drawn from in which the Pods of all come.
+	Mates []*batchv1.Job
+	Order uint64
 	deviceObjects
 	namespaceLimits
 	volumeObjects
@@ -39,7 +42,7 @@ const (
 
 // copyOf is a deep copy.
 func (p *pair) copyOf() *pair {
-	return &pair{copies(p.Nodes), copies(p.Pods), p.Job.DeepCopy(), p.deviceObjects.copyOf(), p.namespaceLimits.copyOf(), p.volumeObjects.copyOf(), p.classObjects.copyOf()}
+	return &pair{copies(p.Nodes), copies(p.Pods), p.Job.DeepCopy(), copies(p.Mates), p.Order, p.deviceObjects.copyOf(), p.namespaceLimits.copyOf(), p.volumeObjects.copyOf(), p.classObjects.copyOf()}
 }
 
 // plain reports whether the pair has nodes and Pods only.
@@ -47,11 +50,11 @@ func (p *pair) plain() bool {
 	return len(p.PriorityClasses)+len(p.RuntimeClasses)+len(p.DeviceClasses)+len(p.LimitRanges)+len(p.ResourceQuotas)+len(p.StorageClasses) == 0
 }
 
-// pod is one of the Job's, which isn't created yet.
-func (p *pair) pod() *corev1.Pod {
-	template := p.Job.Spec.Template.DeepCopy()
+// podOf is one of a Job's, which isn't created yet.
+func podOf(job *batchv1.Job) *corev1.Pod {
+	template := job.Spec.Template.DeepCopy()
 	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
-	pod.Namespace, pod.GenerateName = p.Job.Namespace, "job-"
+	pod.Namespace, pod.GenerateName = job.Namespace, job.Name+"-"
 	return pod
 }
 
@@ -90,10 +93,12 @@ func (p *pair) locate(id string) *pair {
 		l.spec(&pod.Spec)
 		pod.Spec.NodeName = l.name(pod.Spec.NodeName)
 	}
-	c.Job.Namespace = l.name(c.Job.Namespace)
-	spec := &c.Job.Spec.Template.Spec
-	l.spec(spec)
-	spec.NodeSelector[pairLabel] = id
+	for _, j := range c.jobs() {
+		j.Namespace = l.name(j.Namespace)
+		spec := &j.Spec.Template.Spec
+		l.spec(spec)
+		spec.NodeSelector[pairLabel] = id
+	}
 	l.devices(&c.deviceObjects)
 	l.limits(&c.namespaceLimits)
 	l.volumes(&c.volumeObjects)
@@ -251,7 +256,9 @@ func (p *pair) String() string {
 	for _, c := range p.RuntimeClasses {
 		write(&out, "runtimeclass "+c.Name, map[string]any{"overhead": c.Overhead, "scheduling": c.Scheduling})
 	}
-	write(&out, "job "+p.Job.Namespace, p.Job.Spec)
+	for _, j := range p.jobs() {
+		write(&out, j.Name+" "+j.Namespace, j.Spec)
+	}
 	return out.String()
 }
 

@@ -112,7 +112,7 @@ func (s *cluster) schedule(ctx context.Context, g *game) error {
 func (s *cluster) createPods(ctx context.Context, g *game, count int64) ([]*corev1.Pod, error) {
 	var pods []*corev1.Pod
 	for range count {
-		pod := g.at.pod()
+		pod := podOf(g.at.Job)
 		pod.Labels = labels.Merge(pod.Labels, labels.Set{roleLabel: "job"})
 		made, err := s.client.CoreV1().Pods(g.at.Job.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 		if err != nil {

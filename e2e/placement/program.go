@@ -35,6 +35,7 @@ type (
 		Namespaces      []*corev1.Namespace
 		Nodes, Restored []*corev1.Node
 		Pods, New       []*corev1.Pod
+		Group           bool
 		deviceObjects
 		namespaceLimits
 		volumeObjects
@@ -46,11 +47,30 @@ type (
 		namespaceLimits
 		Bound          int64
 		Empty          bool
+		Found          []string
 		Message, Error string
 	}
 )
 
+// playOne plays a group in several orders. The one of which the fewest Pods are bound counts.
 func (p program) playOne(g *game) error {
+	if err := p.playIn(0, g); err != nil || len(g.pair.Mates) == 0 {
+		return err
+	}
+	bound, message := g.bound, g.message
+	for order := 1; order < orders; order++ {
+		if err := p.playIn(order, g); err != nil {
+			return err
+		}
+		if g.bound < bound {
+			bound, message = g.bound, g.message
+		}
+	}
+	g.bound, g.message = bound, message
+	return nil
+}
+
+func (p program) playIn(order int, g *game) error {
 	g.at = g.pair.locate(g.id)
 	g.at.asIn(g.minor)
 	namespaces := location(g.id).namespaces()
@@ -63,11 +83,7 @@ func (p program) playOne(g *game) error {
 			r.Restored = append(r.Restored, back)
 		}
 	}
-	for i := range *g.at.Job.Spec.Parallelism {
-		pod := g.at.pod()
-		pod.Name = fmt.Sprintf("%s%d", pod.GenerateName, i)
-		r.New = append(r.New, pod)
-	}
+	r.New, r.Group = g.at.pods(order), len(g.at.Mates) > 0
 	var a reply
 	if err := p.Ask(r, &a); err != nil {
 		return fmt.Errorf("the scheduler doesn't answer: %w", err)
@@ -76,7 +92,8 @@ func (p program) playOne(g *game) error {
 		return errors.New(a.Error)
 	}
 	g.at.Pods, g.at.ResourceClaims, g.at.namespaceLimits = a.Pods, a.ResourceClaims, a.namespaceLimits
-	g.bound, g.empty, g.message = a.Bound, a.Empty, a.Message
+	g.bound, g.empty, g.message = a.Bound, g.empty || a.Empty, a.Message
+	g.find(a.Found)
 	g.ask(namespaces)
 	return nil
 }

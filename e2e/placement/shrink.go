@@ -53,8 +53,15 @@ func steps(p *pair) []*pair {
 	for i := range p.Pods {
 		less(func(c *pair) { c.Pods = slices.Delete(c.Pods, i, i+1) })
 	}
-	if n := *p.Job.Spec.Parallelism; n > 1 {
-		less(func(c *pair) { c.Job.Spec.Parallelism = ptr.To(n - 1) })
+	if len(p.Mates) > 1 {
+		for i := range p.Mates {
+			less(func(c *pair) { c.Mates = slices.Delete(c.Mates, i, i+1) })
+		}
+	}
+	for i, j := range p.jobs() {
+		if n := *j.Spec.Parallelism; n > 1 {
+			less(func(c *pair) { c.jobs()[i].Spec.Parallelism = ptr.To(n - 1) })
+		}
 	}
 	for i := range p.Nodes {
 		if len(p.Nodes[i].Spec.Taints) > 0 {
@@ -80,7 +87,10 @@ func (p *pair) removeNode(i int) {
 func specSteps(p *pair) []*pair {
 	var pairs []*pair
 	specs := func(c *pair) []*corev1.PodSpec {
-		list := []*corev1.PodSpec{&c.Job.Spec.Template.Spec}
+		var list []*corev1.PodSpec
+		for _, j := range c.jobs() {
+			list = append(list, &j.Spec.Template.Spec)
+		}
 		for _, pod := range c.Pods {
 			list = append(list, &pod.Spec)
 		}

@@ -36,6 +36,9 @@ type request struct {
 	Pods []*corev1.Pod
 	// New Pods to schedule.
 	New []*corev1.Pod
+	// Group: these are Pods of several Jobs. Those that find no node are tried again when others have
+	// been bound.
+	Group bool
 }
 
 // answer says what became of the new Pods.
@@ -51,6 +54,8 @@ type answer struct {
 	// Empty: one of them is bound once the Pods that end by themselves have ended and the nodes are
 	// restored. It's only tried if none was bound before.
 	Empty bool
+	// Found are the names of the Pods of a group that were bound, at least in the empty cluster.
+	Found []string `json:",omitempty"`
 	// Message of the scheduler about the last Pod that it found no node for.
 	Message string
 	// Error is why nothing was tried.
@@ -94,16 +99,20 @@ func handle(ctx context.Context, r *request) (answer, error) {
 	if err != nil || len(r.New) == 0 {
 		return a, err
 	}
-	current, refusal, err := r.admit(r.New, scene{r.Nodes, r.Pods, nil, r.Preemption, r.objects})
+	current, refusal, err := r.admit(r.New, scene{r.Nodes, r.Pods, nil, r.Preemption, r.Group, nil, r.objects})
 	if err != nil {
 		return a, err
 	}
 	a.Bound, a.Message, err = current.schedule(ctx)
 	a.Message = cmp.Or(a.Message, refusal)
+	if r.Group && err == nil {
+		err := r.findEach(ctx, current, &a)
+		return a, err
+	}
 	if err != nil || a.Bound > 0 {
 		return a, err
 	}
-	empty, err := r.empty()
+	empty, err := r.empty(r.New[:1])
 	if err != nil {
 		return a, err
 	}
@@ -166,15 +175,15 @@ func (r *request) admit(pods []*corev1.Pod, sc scene) (_ *scene, refusal string,
 	return &sc, by.refusal, nil
 }
 
-// empty is the worker at its best, with one new Pod.
-func (r *request) empty() (*scene, error) {
+// empty is the worker at its best, with some new Pods.
+func (r *request) empty(pods []*corev1.Pod) (*scene, error) {
 	left := lasting(r.Pods)
 	o := r.objects
 	o.ResourceClaims = deallocated(r.ResourceClaims, left)
 	if err := r.used(left, &o); err != nil {
 		return nil, err
 	}
-	s, _, err := r.admit(r.New[:1], scene{restored(r), left, nil, r.Preemption, o})
+	s, _, err := r.admit(pods, scene{restored(r), left, nil, r.Preemption, r.Group, nil, o})
 	return s, err
 }
 

@@ -32,6 +32,10 @@ type scene struct {
 	running, new []*corev1.Pod
 	// preemption: new Pods may preempt others.
 	preemption bool
+	// again: Pods that find no node are tried again when others have been bound.
+	again bool
+	// bound are the names of those that are.
+	bound []string
 	objects
 }
 
@@ -57,16 +61,24 @@ func (sc *scene) schedule(ctx context.Context) (bound int64, message string, err
 			return 0, "", err
 		}
 	}
-	for _, p := range sc.new {
-		refusal, err := s.bind(ctx, p)
-		if err != nil {
-			return bound, message, err
+	for left := sc.new; len(left) > 0; {
+		var refused []*corev1.Pod
+		for _, p := range left {
+			refusal, err := s.bind(ctx, p)
+			if err != nil {
+				return bound, message, err
+			}
+			if refusal != "" {
+				message, refused = refusal, append(refused, p)
+				continue
+			}
+			bound++
+			sc.bound = append(sc.bound, p.Name)
 		}
-		if refusal != "" {
-			message = refusal
-			continue
+		if !sc.again || len(refused) == len(left) {
+			break
 		}
-		bound++
+		left = refused
 	}
 	return bound, message, nil
 }

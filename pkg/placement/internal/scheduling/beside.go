@@ -42,6 +42,7 @@ func (m *attendant) attend(v view) {
 	if m.trial = v.trial(m.Job); m.trial != nil && !m.trial.Coupled() {
 		filters = append(filters, deviceSlots(m.trial))
 	}
+	v.work.spend(attendWork*len(v.Nodes), requestsField)
 	m.places, m.refused = placesOf(v, filters)
 	m.most = make([]int64, len(v.Nodes))
 	for i := range m.places {
@@ -108,7 +109,8 @@ type contest struct {
 	rivals []rival
 	// takes is what the rivals can take of each place, in one of two ways to bound it: of the first,
 	// none of it is for places that some rival is on, however many of its Pods are there.
-	takes [2]takings
+	takes   [2]takings
+	options []option // for reuse
 	// outer and inner bounds, where they are known.
 	outer, inner *bound
 }
@@ -123,6 +125,7 @@ func (g *gathering) contestOf(i int, wanted int64) *contest {
 		switch state := c.states[s].(type) {
 		case *affinityState:
 			c.affinity = state
+			state.bound = state.bound || state.freed // where a mate's will be isn't known
 		case *spreadState:
 			c.spread = state
 		}

@@ -103,6 +103,8 @@ type affinityState struct {
 	self, bySelf bool
 	// bound: a Pod that the Job wants is there for sure.
 	bound bool
+	// freed: it isn't bound by that, because one of a mate's may be elsewhere.
+	freed bool
 }
 
 // termState is where Pods match a term.
@@ -121,6 +123,9 @@ func interPodAffinity(j *Job, v view) state {
 	s.bySelf = len(s.wanted) > 0 && !slices.ContainsFunc(s.wanted, func(t termState) bool { return t.self == no })
 	s.self = s.bySelf || v.nearMates(j)
 	s.readWanted(j.affinity, v)
+	if s.bound && v.nearMates(j) {
+		s.bound, s.freed = false, true
+	}
 	for i := range s.avoided {
 		s.avoided[i].read(j.antiAffinity[i:i+1], v)
 	}

@@ -106,6 +106,11 @@ func (s *spreadState) read(counts *spreadCounts, c *constraint) {
 			counts.included++
 		}
 	}
+	if s.view.moment == Ever && s.job.countsMates(c) {
+		for domain := range counts.helping { // Pods of mates are where that helps
+			counts.helping[domain] = notIncluded
+		}
+	}
 	if c.selector.Empty() {
 		return // as the scheduler does: only the Job's own Pods are counted
 	}
@@ -121,6 +126,13 @@ func (s *spreadState) read(counts *spreadCounts, c *constraint) {
 		if s.view.helps(k.lasts) {
 			counts.helping[domain] += int64(k.count)
 		}
+	})
+}
+
+// countsMates reports whether a constraint selects Pods of mates.
+func (j *Job) countsMates(c *constraint) bool {
+	return !c.selector.Empty() && slices.ContainsFunc(j.mates, func(m *Job) bool {
+		return m.namespace == j.namespace && c.selector.Matches(m.labels)
 	})
 }
 

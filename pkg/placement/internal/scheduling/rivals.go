@@ -1,7 +1,6 @@
 package scheduling
 
 import (
-	"cmp"
 	"math"
 	"slices"
 )
@@ -85,7 +84,7 @@ func (c *contest) barBySpread(r *rival) {
 	for i := range c.Job.spread {
 		of, counts := &c.Job.spread[i], &c.spread.counts[i]
 		switch {
-		case of.selector.Empty() || !of.selector.Matches(r.labels):
+		case of.selector.Empty() || !of.selector.Matches(r.labels): // see countsMates
 		case of.counted():
 			r.counts++
 		default:
@@ -139,22 +138,27 @@ func (c *contest) counted() (pods int64) {
 
 // takings bound what rivals' Pods can take of the slots of places.
 type takings struct {
-	// fixed is taken of each place that some rival's Pod is on.
+	// fixed is taken of each place that some rival's Pod is on. fixes: of some place, some is.
 	fixed []float64
+	fixes bool
 	// each is taken by each Pod of each rival, by place.
 	each [][]float64
 }
 
-func (c *contest) findTakings() {
-	for way := range c.takes {
-		c.takes[way] = takings{fixed: make([]float64, len(c.places)), each: make([][]float64, len(c.rivals))}
-		for k := range c.rivals {
-			c.takes[way].each[k] = make([]float64, len(c.places))
-		}
+func newTakings(places, rivals int) takings {
+	amounts := make([]float64, places*(1+rivals))
+	t := takings{fixed: amounts[:places], each: make([][]float64, rivals)}
+	for k := range t.each {
+		t.each[k] = amounts[places*(1+k) : places*(2+k)]
 	}
+	return t
+}
+
+func (c *contest) findTakings() {
+	c.takes[0], c.takes[1] = newTakings(len(c.places), len(c.rivals)), newTakings(len(c.places), len(c.rivals))
 	for i := range c.places {
 		if p := &c.places[i]; p.slots > 0 {
-			c.work.spend(checkWork*(1+len(c.rivals)*len(c.insufficient)), requestsField)
+			c.work.spend(takingWork*(1+len(c.rivals)*len(c.insufficient)), requestsField)
 			for q := range c.insufficient {
 				c.take(i, q)
 			}
@@ -205,7 +209,7 @@ func (c *contest) take(i, q int) {
 	if s.first < amount {
 		stepped, fixed = func(x int64) float64 { return float64(x) / float64(amount) }, 1-float64(s.first)/float64(amount)
 	}
-	c.takes[1].fixed[i] = max(c.takes[1].fixed[i], fixed)
+	c.takes[1].fixed[i], c.takes[1].fixes = max(c.takes[1].fixed[i], fixed), c.takes[1].fixes || fixed > 0
 	for k := range c.rivals {
 		if x := c.rivals[k].takes[q]; x > 0 && c.rivals[k].most[p.index] > 0 {
 			c.takes[0].each[k][i] = max(c.takes[0].each[k][i], linear(x))
@@ -248,9 +252,9 @@ func gcd(a, b int64) int64 {
 
 // taken is what the rivals' Pods take of some places at most. Those of some rivals never are there.
 func (c *contest) taken(places []int, but func(*rival) bool) int64 {
-	least := math.Inf(1)
-	for way := range c.takes {
-		least = min(least, c.takenBy(&c.takes[way], places, but))
+	least := c.takenBy(&c.takes[0], places, but)
+	if c.takes[1].fixes { // otherwise both are the same
+		least = min(least, c.takenBy(&c.takes[1], places, but))
 	}
 	return int64(math.Floor(least + 1e-6))
 }
@@ -263,25 +267,30 @@ func (c *contest) takenBy(by *takings, places []int, but func(*rival) bool) floa
 			continue
 		}
 		pods += r.wanted
-		var options []option
+		c.options = c.options[:0]
 		for _, i := range places {
-			p := &c.places[i]
-			if each, most := by.each[k][i], r.most[p.index]; each > 0 {
-				options = append(options, option{each, min(float64(most), float64(p.slots)/each)})
+			if each := by.each[k][i]; each > 0 {
+				p := &c.places[i]
+				c.options = append(c.options, option{each, min(float64(r.most[p.index]), float64(p.slots)/each)})
 			}
 		}
-		sum += largest(options, r.wanted, c.work)
+		sum += largest(c.options, r.wanted)
 		for b := range r.barred {
-			sum += largest(c.behind(&r.barred[b], places), r.barred[b].pods, c.work)
+			sum += largest(c.behind(&r.barred[b], places), r.barred[b].pods)
 		}
+		c.work.spend(optionWork*(len(c.options)+len(places)*len(r.barred)), requestsField)
 	}
-	var options []option
+	if !by.fixes {
+		return sum
+	}
+	c.options = c.options[:0]
 	for _, i := range places {
 		if by.fixed[i] > 0 {
-			options = append(options, option{by.fixed[i], 1})
+			c.options = append(c.options, option{by.fixed[i], 1})
 		}
 	}
-	return sum + largest(options, pods, c.work)
+	c.work.spend(optionWork*len(places), requestsField)
+	return sum + largest(c.options, pods)
 }
 
 // behind a barrier: what the slots of each domain are worth for each Pod that keeps the member away.
@@ -306,18 +315,36 @@ func (c *contest) behind(b *barrier, places []int) []option {
 // option for a number of Pods, each of which takes as much.
 type option struct{ each, pods float64 }
 
-// largest is the most that a number of Pods can take.
-func largest(options []option, pods int64, b *budget) (sum float64) {
-	b.spend(checkWork*len(options), requestsField)
-	slices.SortFunc(options, func(a, b option) int { return cmp.Compare(b.each, a.each) })
+// largest is the most that a number of Pods can take. It divides the options by one of them until
+// those are found that the Pods choose.
+func largest(options []option, pods int64) (sum float64) {
 	left := float64(pods)
-	for _, o := range options {
-		if left <= 0 {
-			break
+	for len(options) > 0 && left > 0 {
+		middle := options[len(options)/2].each
+		more, same, moreSum, morePods := 0, 0, 0.0, 0.0
+		for i := range options {
+			o := options[i]
+			if o.each < middle {
+				continue
+			}
+			options[i], options[same] = options[same], o
+			if o.each > middle {
+				options[same], options[more] = options[more], o
+				more++
+				moreSum, morePods = moreSum+o.each*o.pods, morePods+o.pods
+			}
+			same++
 		}
-		some := min(o.pods, left)
-		sum += some * o.each
-		left -= some
+		if morePods > left {
+			options = options[:more]
+			continue
+		}
+		sum, left = sum+moreSum, left-morePods
+		for _, o := range options[more:same] {
+			some := min(o.pods, left)
+			sum, left = sum+some*o.each, left-some
+		}
+		options = options[same:]
 	}
 	return sum
 }

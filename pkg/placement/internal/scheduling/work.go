@@ -18,6 +18,9 @@ const (
 	checkWork  = 4  // to ask one constraint about a place
 	limitWork  = 64 // to fill in, or compare, one resource of a container, or of a quota
 	keyBytes   = 4  // of a worker's objects in a key, for one unit
+	attendWork = 40 // to find a group member's slots on a node
+	takingWork = 4  // to find what a rival takes of one resource there
+	optionWork = 8  // to choose it, or another place
 	// lookEvery is the work between two looks at the clock.
 	lookEvery = 200_000
 )
