@@ -23,6 +23,8 @@ type attendant struct {
 	most []int64
 	// trial gives devices; nil if none are needed.
 	trial DeviceTrial
+	// waits: it must be near Pods of which none comes first.
+	waits bool
 }
 
 func (t *team) at(s *Snapshot, moment Moment, b *budget) *gathering {
@@ -34,7 +36,31 @@ func (t *team) at(s *Snapshot, moment Moment, b *budget) *gathering {
 	for i := range g.members {
 		g.members[i].attend(g.view)
 	}
+	g.findWaiting()
 	return g
+}
+
+// findWaiting finds the members that wait for each other, or for one that does: a Pod whose affinity
+// nothing satisfies that runs, and not its own Job's Pods, comes after one of a mate's that does.
+func (g *gathering) findWaiting() {
+	left := 0
+	for i := range g.members {
+		m := &g.members[i]
+		s, is := interPodAffinity(m.Job, g.view).(*affinityState)
+		if m.waits = is && len(s.wanted) > 0 && !s.bySelf && !s.bound && !s.freed; m.waits {
+			left++
+		}
+	}
+	for before := -1; left > 0 && left != before; {
+		before = left
+		for i := range g.members {
+			m := &g.members[i]
+			if m.waits && slices.ContainsFunc(g.members, func(o attendant) bool { return !o.waits && g.nears(m.affinity, o.Job) }) {
+				m.waits = false
+				left--
+			}
+		}
+	}
 }
 
 func (m *attendant) attend(v view) {
@@ -83,7 +109,7 @@ func (g *gathering) fit(i int) int64 {
 	switch {
 	case c.isFree():
 		return m.fill(g.view, wanted).pods
-	case c.isLost():
+	case m.waits, c.isLost():
 		return 0
 	case c.affinity != nil && c.affinity.choosesFirst():
 		return min(c.inOneDomain(), wanted)

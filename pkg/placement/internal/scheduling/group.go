@@ -230,21 +230,20 @@ func (g *gathering) compare(idle *gathering, i int, a *Answer) {
 	}
 }
 
-// preempting is the answer if all fit once Pods went whose priority is lower than that of each
-// member, whichever of them goes. It is nil if they don't.
+// preempting is the answer if all fit once Pods of a lower priority went, whichever of them goes. It
+// is nil if they don't. The members must have one priority: none is to go for another.
 func (t *team) preempting(s *Snapshot, b *budget) []Answer {
 	if !s.Preemption {
 		return nil
 	}
-	lowest := int32(math.MaxInt32)
+	priority, _ := s.Admission.preemptor(t.members[0].job.spec)
 	for i := range t.members {
-		priority, may := s.Admission.preemptor(t.members[i].job.spec)
-		if !may || t.members[i].job.gang > 1 {
+		own, may := s.Admission.preemptor(t.members[i].job.spec)
+		if !may || own != priority || t.members[i].job.gang > 1 {
 			return nil
 		}
-		lowest = min(lowest, priority)
 	}
-	with, without, changed := s.from(lowest)
+	with, without, changed := s.from(priority)
 	if !changed {
 		return nil
 	}

@@ -134,21 +134,25 @@ func TestGroup(t *testing.T) {
 		kinds   []kindOfPods
 		verdict Verdict
 	}{
-		"all at once":                               {zonesOf(1, 2, 0), []kindOfPods{pod("driver", 1, "1"), w}, FitsNow},
-		"each alone":                                {zonesOf(1, 2, 1), []kindOfPods{pod("driver", 1, "1"), w}, FitsLater},
-		"the larger ones come last":                 {zonesOf(1, 2, 1), []kindOfPods{pod("large", 1, "3"), pod("small", 2, "1")}, FitsLater},
-		"the larger ones have nodes left":           {zonesOf(1, 3, 1), []kindOfPods{pod("large", 1, "3"), pod("small", 2, "1")}, FitsNow},
-		"none never fits alone":                     {zonesOf(1, 2, 0), []kindOfPods{pod("driver", 1, "5"), w}, Never},
-		"wider than the worker, idle":               {zonesOf(1, 2, 0), []kindOfPods{pod("a", 8, "1"), pod("b", 8, "1")}, FitsNow},
-		"wider than the worker, not idle":           {zonesOf(1, 2, 1), []kindOfPods{pod("a", 8, "1"), pod("b", 8, "1")}, FitsLater},
-		"other nodes":                               {zonesOf(2, 1, 0), []kindOfPods{pod("a", 4, "1", onNodes("zone", "a")), pod("b", 4, "1", onNodes("zone", "b"))}, FitsNow},
-		"a driver beside GPUs":                      {gpuNodes(2), []kindOfPods{pod("driver", 4, "1"), pod("workers", 16, "8", withGPUs("1"))}, FitsNow},
-		"three shapes take a slot together":         {zonesOf(1, 1, 0), []kindOfPods{pod("c", 1, "2"), pod("a", 1, "1"), pod("b", 1, "1500m")}, FitsNow}, // wider
-		"one port":                                  {zonesOf(1, 1, 0), []kindOfPods{pod("a", 1, "1", hostPort), pod("b", 1, "1", hostPort)}, FitsNow},   // in an idle worker
-		"one port, not idle":                        {zonesOf(1, 2, 1), []kindOfPods{pod("a", 1, "1", hostPort), pod("b", 2, "1", hostPort)}, FitsNow},   // no more ever do
-		"a port each":                               {zonesOf(1, 2, 1), []kindOfPods{pod("a", 1, "1", hostPort), pod("b", 1, "1", hostPort)}, FitsNow},
-		"near a mate":                               {zonesOf(2, 2, 1), []kindOfPods{pod("driver", 1, "1"), pod("workers", 4, "1", near("driver", "zone"))}, FitsNow},
-		"near a mate, too many":                     {zonesOf(2, 2, 1), []kindOfPods{pod("driver", 1, "1"), pod("workers", 6, "1", near("driver", "zone"))}, FitsLater},
+		"all at once":                       {zonesOf(1, 2, 0), []kindOfPods{pod("driver", 1, "1"), w}, FitsNow},
+		"each alone":                        {zonesOf(1, 2, 1), []kindOfPods{pod("driver", 1, "1"), w}, FitsLater},
+		"the larger ones come last":         {zonesOf(1, 2, 1), []kindOfPods{pod("large", 1, "3"), pod("small", 2, "1")}, FitsLater},
+		"the larger ones have nodes left":   {zonesOf(1, 3, 1), []kindOfPods{pod("large", 1, "3"), pod("small", 2, "1")}, FitsNow},
+		"none never fits alone":             {zonesOf(1, 2, 0), []kindOfPods{pod("driver", 1, "5"), w}, Never},
+		"wider than the worker, idle":       {zonesOf(1, 2, 0), []kindOfPods{pod("a", 8, "1"), pod("b", 8, "1")}, FitsNow},
+		"wider than the worker, not idle":   {zonesOf(1, 2, 1), []kindOfPods{pod("a", 8, "1"), pod("b", 8, "1")}, FitsLater},
+		"other nodes":                       {zonesOf(2, 1, 0), []kindOfPods{pod("a", 4, "1", onNodes("zone", "a")), pod("b", 4, "1", onNodes("zone", "b"))}, FitsNow},
+		"a driver beside GPUs":              {gpuNodes(2), []kindOfPods{pod("driver", 4, "1"), pod("workers", 16, "8", withGPUs("1"))}, FitsNow},
+		"three shapes take a slot together": {zonesOf(1, 1, 0), []kindOfPods{pod("c", 1, "2"), pod("a", 1, "1"), pod("b", 1, "1500m")}, FitsNow}, // wider
+		"one port":                          {zonesOf(1, 1, 0), []kindOfPods{pod("a", 1, "1", hostPort), pod("b", 1, "1", hostPort)}, FitsNow},   // in an idle worker
+		"one port, not idle":                {zonesOf(1, 2, 1), []kindOfPods{pod("a", 1, "1", hostPort), pod("b", 2, "1", hostPort)}, FitsNow},   // no more ever do
+		"a port each":                       {zonesOf(1, 2, 1), []kindOfPods{pod("a", 1, "1", hostPort), pod("b", 1, "1", hostPort)}, FitsNow},
+		"near a mate":                       {zonesOf(2, 2, 1), []kindOfPods{pod("driver", 1, "1"), pod("workers", 4, "1", near("driver", "zone"))}, FitsNow},
+		"near a mate, too many":             {zonesOf(2, 2, 1), []kindOfPods{pod("driver", 1, "1"), pod("workers", 6, "1", near("driver", "zone"))}, FitsLater},
+		"each waits for the other":          {zonesOf(1, 1, 1), []kindOfPods{pod("a", 1, "1", near("b", "zone")), pod("b", 1, "1", near("a", "zone"))}, FitsLater},
+		"one waits for the other, and that for one": {
+			zonesOf(1, 1, 1), []kindOfPods{pod("a", 1, "1", near("b", "zone")), pod("b", 1, "1", near("c", "zone")), pod("c", 1, "1")}, FitsNow,
+		},
 		"away from a mate":                          {zonesOf(3, 1, 1), []kindOfPods{pod("a", 1, "1", awayFrom("b", "zone")), pod("b", 2, "1")}, FitsNow},
 		"away from a mate, which may be everywhere": {zonesOf(2, 1, 1), []kindOfPods{pod("a", 1, "1", awayFrom("b", "zone")), pod("b", 2, "1")}, FitsLater},
 		"a mate that keeps away":                    {zonesOf(2, 1, 1), []kindOfPods{pod("a", 1, "1"), pod("b", 2, "1", awayFrom("a", "zone"))}, FitsLater},
