@@ -58,6 +58,7 @@ DURATION ?= 20m
 INDEXES ?= 100000
 SEEDS ?= 500
 PAIRS ?= 10000
+GROUPS ?= $(PAIRS)
 KUBERNETES ?= 1.34,1.36,1.37
 SEED ?= 1
 STORIES ?= 10000
@@ -245,8 +246,8 @@ differential: ## The built-in and the embedded Job controller get the same Jobs,
 	$(GO) -C e2e run ./differential -seeds $(SEEDS) -seed $(SEED)
 
 .PHONY: placement-judge
-placement-judge: ## Random clusters and Jobs: our answer and kube-scheduler's deeds must agree (PAIRS=10000 SEED=1 KUBERNETES=1.34,1.36,1.37)
-	$(GO) -C e2e run ./placement -pairs $(PAIRS) -seed $(SEED) -releases $(KUBERNETES)
+placement-judge: ## Random clusters, with a Job or a group of Jobs: our answer and kube-scheduler's deeds must agree (PAIRS=10000 GROUPS=10000 SEED=1 KUBERNETES=1.34,1.36,1.37)
+	$(GO) -C e2e run ./placement -pairs $(PAIRS) -groups $(GROUPS) -seed $(SEED) -releases $(KUBERNETES)
 
 .PHONY: differential-shards
 differential-shards: ## One Job controller and the manager, which divides them, get the same Jobs in memory, and must agree (STORIES=10000 SEED=1)

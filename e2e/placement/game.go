@@ -34,9 +34,8 @@ type game struct {
 	bound   int64
 	empty   bool
 	message string
-	// sure: all Pods fit now, we say. contended: those of a group may be in each other's way, even in
-	// an idle worker. asymmetric: what we say of a group depends on which Job asks.
-	sure, contended, asymmetric bool
+	// sure: all Pods fit now, we say. asymmetric: what we say of a group depends on which Job asks.
+	sure, asymmetric bool
 	// never is the Job of the group that never fits, if one doesn't; found are those of which the
 	// scheduler has bound a Pod, at least in the empty cluster.
 	never string

@@ -136,6 +136,5 @@ func (g *game) askGroup(s *placement.Snapshot) {
 		}
 		g.asymmetric = g.asymmetric || answer.Verdict != g.answer.Verdict
 		g.sure = g.sure && answer.Verdict == g.answer.Verdict && !answer.Contended && answer.Now >= want
-		g.contended = g.contended || answer.Contended
 	}
 }

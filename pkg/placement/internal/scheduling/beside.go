@@ -23,8 +23,9 @@ type attendant struct {
 	most []int64
 	// trial gives devices; nil if none are needed.
 	trial DeviceTrial
-	// waits: it must be near Pods of which none comes first.
-	waits bool
+	// nearby is its affinity to others; nil if there is none. waits: it must be near Pods of which none comes first.
+	nearby *affinityState
+	waits  bool
 }
 
 func (t *team) at(s *Snapshot, moment Moment, b *budget) *gathering {
@@ -47,7 +48,11 @@ func (g *gathering) findWaiting() {
 	for i := range g.members {
 		m := &g.members[i]
 		s, is := interPodAffinity(m.Job, g.view).(*affinityState)
-		if m.waits = is && len(s.wanted) > 0 && !s.bySelf && !s.bound && !s.freed; m.waits {
+		if !is {
+			continue
+		}
+		m.nearby = s
+		if m.waits = len(s.wanted) > 0 && !s.bySelf && !s.bound && !s.freed; m.waits {
 			left++
 		}
 	}

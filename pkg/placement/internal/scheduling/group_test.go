@@ -179,3 +179,37 @@ func TestGroup(t *testing.T) {
 		})
 	}
 }
+
+// The quotas of the Job's namespace count all Pods of the group; a mate's in another namespace
+// aren't known.
+func TestGroupQuota(t *testing.T) {
+	elsewhere := func(m Mate) Mate {
+		m.Job.Namespace = "other"
+		return m
+	}
+	own, mate := pod("a", 2, "1").job(), Mate{pod("b", 2, "1").job(), 2}
+	for name, row := range map[string]struct {
+		hard, used string
+		mate       Mate
+		verdict    Verdict
+	}{
+		"room for all":            {"4", "0", mate, FitsNow},
+		"room for each":           {"4", "1", mate, FitsLater},
+		"never more":              {"3", "0", mate, FitsNow},
+		"room for none":           {"0", "0", mate, Never},
+		"a mate elsewhere":        {"2", "0", elsewhere(Mate{pod("b", 2, "1").job(), 2}), FitsNow},
+		"too little without them": {"1", "0", elsewhere(Mate{pod("b", 2, "1").job(), 2}), FitsNow}, // in an idle namespace
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := zonesOf(1, 2, 1)
+			s := NewSnapshot(w.nodes, w.pods, nil)
+			quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "q"}}
+			quota.Status.Used = corev1.ResourceList{"pods": resource.MustParse(row.used)}
+			quota.Status.Hard = corev1.ResourceList{"pods": resource.MustParse(row.hard)}
+			s.Admission = &Admission{Quotas: []*corev1.ResourceQuota{quota}}
+			if a := NewGroup(NewJob(own), []Mate{row.mate}).Judge(s, 2); a.Verdict != row.verdict {
+				t.Errorf("%v, want %v: %+v", a.Verdict, row.verdict, a)
+			}
+		})
+	}
+}

@@ -114,8 +114,7 @@ func (r *rival) confined(v view, key string) bool {
 	if !slices.ContainsFunc(r.affinity, func(t term) bool { return t.key == key }) {
 		return false
 	}
-	s, is := interPodAffinity(r.Job, v).(*affinityState)
-	return is && s.bySelf && s.choosesFirst() && !v.nearMates(r.Job)
+	return r.nearby.bySelf && r.nearby.choosesFirst() && !v.nearMates(r.Job)
 }
 
 // nearMates reports whether mates satisfy the Job's affinity.
