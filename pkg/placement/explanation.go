@@ -122,7 +122,10 @@ func (a *ask) room(c *Cluster, wanted int64) *v1alpha1.WorkerExplanation {
 		})
 	}
 	if w.Message = roomMessage(w, answer.Now, wanted); answer.Mate != nil {
-		w.Message = roomMessage(w, answer.Mate.Now, answer.Mate.Wanted) + forMate(answer.Mate.Name)
+		message, dot := strings.CutSuffix(roomMessage(w, answer.Mate.Now, answer.Mate.Wanted), ".")
+		if w.Message = message + forMate(answer.Mate.Name); dot {
+			w.Message += "."
+		}
 	}
 	if answer.Preempts {
 		w.Message += preempting

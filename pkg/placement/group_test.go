@@ -1,6 +1,7 @@
 package placement_test
 
 import (
+	"slices"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -83,5 +84,32 @@ func TestGroupIsJudgedLightly(t *testing.T) {
 	}
 	if d := placement.Place(request, []placement.Cluster{NewCluster("c").Nodes(nodes[:100]...).Obj()}); d.TooMuch || d.Work == 0 {
 		t.Errorf("it takes much work: %v, %v", d.TooMuch, d.Work)
+	}
+}
+
+// An explanation says which Job of the group is in the way.
+func TestExplainGroup(t *testing.T) {
+	used := NewCluster("c").Nodes(NewNode("a").Used("cpu", "1"), NewNode("b")).Obj()
+	for name, row := range map[string]struct {
+		job  *JobBuilder
+		mate placement.Mate
+		want string
+	}{
+		"never":  {NewJob("j"), mate("m", 1, "cpu", "5"), "never fits: 0/2 nodes are available: 2 Insufficient cpu for Job m of its group."},
+		"a mate": {NewJob("j").Requests("cpu", "2").Pods(1), mate("m", 1, "cpu", "4"), "no Pod fits now: 0/2 nodes are available: 1 Insufficient cpu, too little room beside the Pods of its group for Job m of its group."},
+		"itself": {NewJob("j").Requests("cpu", "1").Pods(5), mate("m", 3, "cpu", "1"), "4 of 5 Pods fit now, no further one: too little room beside the Pods of its group"},
+		"crowded": {
+			NewJob("j").Requests("cpu", "1").Pods(4), mate("m", 9, "cpu", "1"),
+			"not all Pods of the group fit now: an idle worker is needed, as Pods of its group may be in each other's way",
+		},
+		"all": {NewJob("j").Requests("cpu", "1").Pods(4), mate("m", 3, "cpu", "1"), "all Pods fit now"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			request := placement.Request{Job: row.job.Obj(), Mates: []placement.Mate{row.mate}}
+			e := placement.Explain(request, placement.Subject{}, slices.Values([]placement.Cluster{used}))
+			if got := e.Workers[0].Message; got != row.want {
+				t.Errorf("got  %q\nwant %q", got, row.want)
+			}
+		})
 	}
 }
