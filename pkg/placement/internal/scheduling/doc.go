@@ -61,7 +61,8 @@
 // the nodes on which a rival's Pods take most can be chosen for each rival by itself. What a node
 // has to spare beside the slots that are wanted isn't missed. Besides, a rival's Pod takes
 //
-//   - the whole node, if both hold one host port, or both have claims for devices or volumes;
+//   - the whole node, if both hold one host port, if both have devices, or volumes that are yet
+//     to be bound, or volumes of a driver that limits them;
 //   - a domain, by anti-affinity of either to the other, or by a constraint of topology spread that
 //     selects the rival's Pods and not the member's own;
 //   - one Pod more, by a constraint that selects both.

@@ -45,6 +45,9 @@ var (
 	crowded      = Reason{groupPlugin, "an idle worker is needed, as Pods of its group may be in each other's way", ""}
 )
 
+// notTogether is what isn't judged of a group that takes too much work: each member is by itself.
+const notTogether = "the other Jobs of its group"
+
 // NewGroup reads the mates of a Job; beyond MaxMates they're left out. The budget of work of the
 // Job is that of the whole group, and so is its Expired.
 func NewGroup(job *Job, mates []Mate) *Group {
@@ -112,7 +115,7 @@ func (g *Group) judge(s *Snapshot, members []member) (answers []Answer, unjudged
 	together, field := within(b, members[0].job, func(_ *Job, b *budget) []Answer { return t.judge(s, b) })
 	t.spent(b)
 	if field != "" {
-		return answers, append(unjudged, field) // each by itself
+		return answers, append(unjudged, notTogether)
 	}
 	return together, unjudged
 }

@@ -213,3 +213,32 @@ func TestGroupQuota(t *testing.T) {
 		})
 	}
 }
+
+// A claim of all Pods is in nobody's way once it's bound, unless it's for one Pod at a time.
+func TestGroupWithOneClaim(t *testing.T) {
+	claimed := func(p *corev1.PodTemplateSpec) {
+		p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: data}}
+	}
+	kinds := []kindOfPods{pod("a", 2, "1", claimed), pod("b", 2, "1", claimed)}
+	for name, row := range map[string]struct {
+		volume  string
+		modes   []corev1.PersistentVolumeAccessMode
+		verdict Verdict
+	}{
+		"bound":             {"volume", nil, FitsNow},
+		"to be bound":       {"", nil, FitsLater},
+		"one Pod at a time": {"volume", []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}, FitsLater},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := zonesOf(1, 2, 1)
+			s := NewSnapshot(w.nodes, w.pods, nil)
+			volumes, claim := storage("example.com")
+			claim.Spec.VolumeName, claim.Spec.AccessModes = row.volume, row.modes
+			volumes.Volumes = map[string]*corev1.PersistentVolume{"volume": {}}
+			s.Volumes = volumes
+			if a := asking(kinds, 0).Judge(s, 2); a.Verdict != row.verdict {
+				t.Errorf("%v, want %v: %+v", a.Verdict, row.verdict, a)
+			}
+		})
+	}
+}

@@ -10,7 +10,7 @@ type rival struct {
 	*attendant
 	// apart: one of its Pods leaves no room on its node.
 	apart bool
-	// devices, volumes: both have them, perhaps of one pool.
+	// devices, volumes: both take some, perhaps of one pool.
 	devices, volumes bool
 	// barred is where its Pods keep the member away, beside what they take of nodes.
 	barred []barrier
@@ -41,7 +41,7 @@ func (c *contest) rivalOf(m *attendant) rival {
 		attendant: m,
 		apart:     conflict(c.ports, m.ports),
 		devices:   c.trial != nil && m.trial != nil,
-		volumes:   usesClaims(c.spec) && usesClaims(m.spec),
+		volumes:   c.view.share(c.Job, m.Job),
 		near:      c.view.nears(c.Job.affinity, m.Job),
 		takes:     make([]int64, len(c.insufficient)),
 	}

@@ -6,6 +6,26 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
+// share reports whether what the Pods of one Job take of volumes may be in the way of another's: both
+// bind some, have some of a driver that limits them, or a claim of one Pod at a time.
+func (v view) share(a, b *Job) bool {
+	if v.Volumes == nil || !usesClaims(a.spec) || !usesClaims(b.spec) {
+		return false
+	}
+	one, other := bindingOf(a, v), bindingOf(b, v)
+	if one != nil && other != nil && len(one.shared)+len(one.own) > 0 && len(other.shared)+len(other.own) > 0 {
+		return true
+	}
+	drivers := v.Volumes.wanted(b)
+	if slices.ContainsFunc(v.Volumes.wanted(a), func(w attachments) bool {
+		return slices.ContainsFunc(drivers, func(o attachments) bool { return o.driver == w.driver })
+	}) {
+		return true
+	}
+	claims := claimsOf(b.spec)
+	return volumeRestrictions(a, v) != nil && slices.ContainsFunc(claimsOf(a.spec), func(c string) bool { return slices.Contains(claims, c) })
+}
+
 var claimInUse = Reason{
 	"VolumeRestrictions", "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode", volumesField,
 }
