@@ -6,6 +6,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig"
@@ -40,13 +41,7 @@ func TestTheWorkerIsLost(t *testing.T) {
 	s.WorkerUntil(first, func(w *v1alpha1.WorkerCluster) bool {
 		return meta.IsStatusConditionTrue(w.Status.Conditions, v1alpha1.ConditionLost)
 	})
-	moved := s.each(unfinished, func(j *batchv1.Job) bool { return running(j) && ferrytest.ClusterOf(j) != first })
-	second := ferrytest.ClusterOf(moved[0])
-	for _, job := range moved {
-		if at := ferrytest.ClusterOf(job); at != second {
-			t.Errorf("Job %s goes on in worker %s, Job %s in worker %s", moved[0].Name, second, job.Name, at)
-		}
-	}
+	moved := s.moved(unfinished, first)
 	s.finish(moved)
 	s.completed("trio", append(unfinished, prepared))
 	if ended := s.HubJobUntil(prepared, rigtest.Complete); ferrytest.ClusterOf(ended) != first || ended.Status.Succeeded != 1 {
@@ -64,4 +59,36 @@ func TestTheWorkerIsLost(t *testing.T) {
 		s.Until(s.serviceIn(worker, "trio"), rig.Gone)
 	}
 	s.onlyIn("") // none of them
+}
+
+// A drained worker's JobSet goes on in one other worker, without a restart.
+func TestTheWorkerIsDrained(t *testing.T) {
+	s := open(t)
+	s.RunManager()
+	s.register()
+	s.create(pair())
+	first := s.together(s.each(pairJobs, running))
+	defer s.SetWorker(first, `{"drain":false}`)
+	s.SetWorker(first, `{"drain":true}`)
+	moved := s.moved(pairJobs, first)
+	for _, name := range pairJobs {
+		s.MirrorGone(first, name)
+	}
+	s.finish(moved)
+	s.together(s.completed("pair", pairJobs))
+	if js := s.jobSetUntil("pair", is(jobset.JobSetCompleted)); js.Status.Restarts != 0 {
+		t.Errorf("%d restarts", js.Status.Restarts)
+	}
+}
+
+// moved waits until some Jobs run in another worker than before, all in the same.
+func (s *scene) moved(jobs []string, from string) []*batchv1.Job {
+	s.t.Helper()
+	moved := s.each(jobs, func(j *batchv1.Job) bool { return running(j) && ferrytest.ClusterOf(j) != from })
+	for _, job := range moved {
+		if at, to := ferrytest.ClusterOf(job), ferrytest.ClusterOf(moved[0]); at != to {
+			s.t.Errorf("Job %s goes on in worker %s, Job %s in worker %s", moved[0].Name, to, job.Name, at)
+		}
+	}
+	return moved
 }
