@@ -3,6 +3,7 @@ package jobsettest
 import (
 	"context"
 	"encoding/base64"
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -15,11 +16,10 @@ import (
 // Namespace is JobSet's own.
 const Namespace = "jobset-system"
 
-// Names that JobSet's kustomization gives, and its module's.
 const (
-	account        = "jobset-controller-manager"
-	webhookService = "jobset-webhook-service"
-	modulePath     = "sigs.k8s.io/jobset"
+	// account is the ServiceAccount of JobSet's Deployment.
+	account    = "jobset-controller-manager"
+	modulePath = "sigs.k8s.io/jobset"
 )
 
 // install brings what JobSet's kustomization brings, but for its Deployment.
@@ -51,14 +51,10 @@ func (s *setup) adapt(manifests string) (string, error) {
 		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
 			return "", err
 		}
-		switch {
-		case object.GetKind() == "Deployment":
+		if object.GetKind() == "Deployment" {
 			continue
-		case object.GetKind() == "Service" && object.GetName() == webhookService:
-			object.Object["spec"] = map[string]any{"type": "ExternalName", "externalName": "localhost"}
-		default:
-			s.redirect(object.Object)
 		}
+		s.redirect(object.Object)
 		content, err := yaml.Marshal(object.Object)
 		if err != nil {
 			return "", err
@@ -68,13 +64,15 @@ func (s *setup) adapt(manifests string) (string, error) {
 	return strings.Join(adapted, "---\n"), nil
 }
 
-// redirect gives each webhook in a value the port and the certificate's authority.
+// redirect gives each webhook in a value the process's address, and its certificate's authority.
 func (s *setup) redirect(value any) {
 	switch value := value.(type) {
 	case map[string]any:
 		if config, ok := value["clientConfig"].(map[string]any); ok {
-			config["caBundle"] = base64.StdEncoding.EncodeToString(s.authority.PEM)
-			config["service"].(map[string]any)["port"] = s.webhookPort
+			value["clientConfig"] = map[string]any{
+				"url":      fmt.Sprintf("https://%s:%d%s", loopback, s.webhookPort, config["service"].(map[string]any)["path"]),
+				"caBundle": base64.StdEncoding.EncodeToString(s.authority.PEM),
+			}
 		}
 		for _, child := range value {
 			s.redirect(child)

@@ -3,6 +3,7 @@ package jobsettest
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -43,6 +44,9 @@ func Start(ctx context.Context, hub *rig.Cluster) (*rig.Component, error) {
 	return controller, hub.Serves(ctx, fmt.Sprintf("http://%s/readyz", s.healthAddress()))
 }
 
+// loopback is where the manager serves.
+var loopback = net.IPv4(127, 0, 0, 1)
+
 // setup is what one JobSet is started with.
 type setup struct {
 	hub                     *rig.Cluster
@@ -68,11 +72,11 @@ func newSetup(hub *rig.Cluster) (*setup, error) {
 
 func (s *setup) file(name string) string { return filepath.Join(s.folder, name) }
 
-func (s *setup) healthAddress() string { return fmt.Sprintf("127.0.0.1:%d", s.healthPort) }
+func (s *setup) healthAddress() string { return fmt.Sprintf("%s:%d", loopback, s.healthPort) }
 
 // makeFiles writes what a kubelet would mount, and the configuration.
 func (s *setup) makeFiles(ctx context.Context) error {
-	pair, err := s.authority.Server(nil, webhookService+"."+Namespace+".svc")
+	pair, err := s.authority.Server([]net.IP{loopback}, "jobset")
 	if err != nil {
 		return err
 	}
@@ -102,7 +106,7 @@ func (s *setup) configuration() ([]byte, error) {
 		"kind":                   "Configuration",
 		"health":                 map[string]any{"healthProbeBindAddress": s.healthAddress()},
 		"metrics":                map[string]any{"bindAddress": "0"},
-		"webhook":                map[string]any{"host": "127.0.0.1", "port": s.webhookPort, "certDir": s.folder},
+		"webhook":                map[string]any{"host": loopback.String(), "port": s.webhookPort, "certDir": s.folder},
 		"internalCertManagement": map[string]any{"enable": false},
 		"leaderElection":         map[string]any{"leaderElect": false},
 	})
