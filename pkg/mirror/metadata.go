@@ -73,6 +73,8 @@ const kueuePrefix = "kueue.x-k8s.io/"
 const (
 	// LabelKueueQueue names a Job's LocalQueue.
 	LabelKueueQueue = kueuePrefix + "queue-name"
+	// LabelReplicatedJob names the part of its JobSet that a Job is made from.
+	LabelReplicatedJob = "jobset.sigs.k8s.io/replicatedjob-name"
 	// AnnotationKueueMinParallelism lets Kueue admit a Job with less parallelism than it asks for.
 	AnnotationKueueMinParallelism = kueuePrefix + "job-min-parallelism"
 )

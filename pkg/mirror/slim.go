@@ -35,7 +35,7 @@ func Slim(hub *batchv1.Job) {
 
 // The labels and annotations that are read of hub Jobs. All others are only copied into mirrors.
 var (
-	labelsRead      = [...]string{LabelKueueQueue}
+	labelsRead      = [...]string{LabelKueueQueue, LabelReplicatedJob}
 	annotationsRead = [...]string{
 		AnnotationKueueMinParallelism,
 		v1alpha1.AnnotationClusterSelector, v1alpha1.AnnotationClusterPreference, v1alpha1.AnnotationOnClusterLost,

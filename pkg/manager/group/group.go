@@ -77,11 +77,21 @@ func (k Kinds) Of(job *batchv1.Job) (ID, error) {
 	if owner == nil {
 		return ID{}, nil
 	}
-	group, _, _ := strings.Cut(owner.APIVersion, "/")
 	for _, kind := range k {
-		if name, of, _ := strings.Cut(kind, "."); name == owner.Kind && of == group {
-			return ID{Namespace: job.Namespace, Name: owner.Name, Owner: owner.UID, JobSet: kind == JobSetKind}, nil
+		if isOf(kind, owner) {
+			return OfOwner(job.Namespace, owner), nil
 		}
 	}
 	return ID{}, nil
+}
+
+// OfOwner is the group of the Jobs that an object controls.
+func OfOwner(namespace string, owner *metav1.OwnerReference) ID {
+	return ID{Namespace: namespace, Name: owner.Name, Owner: owner.UID, JobSet: isOf(JobSetKind, owner)}
+}
+
+func isOf(kind string, owner *metav1.OwnerReference) bool {
+	name, group, _ := strings.Cut(kind, ".")
+	of, _, _ := strings.Cut(owner.APIVersion, "/")
+	return name == owner.Kind && group == of
 }

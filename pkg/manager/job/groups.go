@@ -213,7 +213,7 @@ func (s *store) membersOf(id group.ID, most int) map[types.NamespacedName]group.
 	if of == nil {
 		return nil
 	}
-	some := make(map[types.NamespacedName]group.Member, min(len(of.records), most))
+	some := make(map[types.NamespacedName]group.Member, len(of.records))
 	for r := range of.records {
 		if len(some) == most {
 			break

@@ -2,6 +2,9 @@ package job
 
 import (
 	"context"
+	"maps"
+	"math"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -14,6 +17,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/flapping"
+	"github.com/jobferry/jobferry/pkg/manager/group"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/mirror"
@@ -89,6 +93,11 @@ func (t *triggers) PlacementResult(key types.NamespacedName, uid types.UID) (kue
 	}
 	p := rec.read(t.clock.Now()).placement
 	return ptr.Deref(p, kueue.PlacementResult{}), p != nil
+}
+
+// GroupJobs implements kueue.JobController.
+func (t *triggers) GroupJobs(of group.ID) ([]types.NamespacedName, bool) {
+	return slices.Collect(maps.Keys(t.store.membersOf(of, math.MaxInt))), !of.JobSet || slices.Contains(t.store.groups.kinds, group.JobSetKind)
 }
 
 // MirrorChanged implements clusters.Listener.

@@ -12,6 +12,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/group"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -29,7 +30,7 @@ func admissionOf(job *batchv1.Job, w *kueue.Workload, checks []check, flavor fun
 	if w.Status.Admission == nil || len(w.Status.Admission.PodSetAssignments) == 0 {
 		return admission
 	}
-	pods := w.Status.Admission.PodSetAssignments[0] // a Job has one
+	pods := podsOf(job, w.Status.Admission.PodSetAssignments)
 	for _, name := range slices.Compact(slices.Sorted(maps.Values(pods.Flavors))) {
 		if f := flavor(string(name)); f != nil {
 			add(&admission, f.Spec.NodeLabels, f.Spec.Tolerations)
@@ -48,6 +49,18 @@ func admissionOf(job *batchv1.Job, w *kueue.Workload, checks []check, flavor fun
 	return admission
 }
 
+// podsOf is what was assigned to a Job's Pods. A Job has one set of Pods, a JobSet one for each of
+// its parts.
+func podsOf(job *batchv1.Job, all []kueue.PodSetAssignment) kueue.PodSetAssignment {
+	part := job.Labels[mirror.LabelReplicatedJob]
+	for i := range all {
+		if part != "" && string(all[i].Name) == part {
+			return all[i]
+		}
+	}
+	return all[0]
+}
+
 func add(admission *dispatch.Admission, selector map[string]string, tolerations []corev1.Toleration) {
 	if admission.NodeSelector == nil && len(selector) > 0 {
 		admission.NodeSelector = map[string]string{}
@@ -56,13 +69,24 @@ func add(admission *dispatch.Admission, selector map[string]string, tolerations 
 	admission.Tolerations = append(admission.Tolerations, tolerations...)
 }
 
-// ownerOf is the Job of a Workload; false: it has another owner.
-func ownerOf(w *kueue.Workload) (metav1.OwnerReference, bool) {
-	owner := metav1.GetControllerOf(w)
-	if owner == nil || owner.Kind != "Job" || owner.APIVersion != batchv1.SchemeGroupVersion.String() {
-		return metav1.OwnerReference{}, false
+// owner is the Job or the JobSet that a Workload stands for.
+type owner struct {
+	metav1.OwnerReference
+	// group is that of the JobSet's Jobs; zero: it's a Job.
+	group group.ID
+}
+
+// ownerOf is that of a Workload; false: it stands for something else.
+func ownerOf(w *kueue.Workload) (owner, bool) {
+	ref := metav1.GetControllerOf(w)
+	switch {
+	case ref == nil:
+		return owner{}, false
+	case ref.Kind == "Job" && ref.APIVersion == batchv1.SchemeGroupVersion.String():
+		return owner{OwnerReference: *ref}, true
 	}
-	return *owner, true
+	id := group.OfOwner(w.Namespace, ref)
+	return owner{*ref, id}, id.JobSet
 }
 
 // holdsQuota reports whether the Workload has reserved quota that Kueue isn't taking back.

@@ -16,6 +16,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
+	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
 // checkSnapshot is all that the state of a check of one Workload is decided by.
@@ -55,7 +56,6 @@ var checkRules = []struct {
 	// Kueue decides about Workloads without quota. It acts on Retry and Rejected, and sets the
 	// check to Pending again itself.
 	{"Kueue's turn", func(s *checkSnapshot) bool { return !holdsQuota(s.workload) || isFinal(s.state.State) }, keep},
-	{"not a Job", isNotAJob, rejectOwner},
 	// The cache of Jobs is behind.
 	{"unseen", func(s *checkSnapshot) bool { return s.job == nil }, keep},
 	// spec.managedBy is immutable.
@@ -75,7 +75,57 @@ var checkRules = []struct {
 	{"waiting", func(*checkSnapshot) bool { return true }, pending},
 }
 
-// decideCheck returns the desired state of a check.
+// workloadSnapshot is all that the state of a check of one Workload is decided by.
+type workloadSnapshot struct {
+	*checkSnapshot
+	// jobs are the snapshots of its Jobs: one, or those of a JobSet. isForeign: it stands for others.
+	jobs      []*checkSnapshot
+	isForeign bool
+}
+
+// decide returns the desired state of a check. There is one verdict for all Jobs of a JobSet: one
+// that needs its quota back gives back that of all, and all must be placed.
+func (w *workloadSnapshot) decide() checkPlan {
+	if w.isForeign || len(w.jobs) == 0 {
+		return w.decideAlone()
+	}
+	var all checkPlan
+	rank := -1
+	for _, s := range w.jobs {
+		if len(w.jobs) > 1 && s.job != nil && mirror.Finished(s.job) {
+			continue // the others decide
+		}
+		p := decideCheck(s)
+		after := wake.Soonest(all.requeueAfter, p.requeueAfter)
+		if r := slices.Index(fromBestToWorst, p.state); r > rank {
+			all, rank = p, r
+		}
+		all.requeueAfter = after
+	}
+	return all
+}
+
+// fromBestToWorst are the states that a Job may want for the check of its Workload; empty: none
+// yet.
+var fromBestToWorst = []kueue.CheckState{kueue.CheckStateReady, "", kueue.CheckStatePending, kueue.CheckStateRetry, kueue.CheckStateRejected}
+
+// decideAlone decides about a Workload that has no Jobs.
+func (w *workloadSnapshot) decideAlone() checkPlan {
+	switch s := w.checkSnapshot; {
+	case !holdsQuota(s.workload) || isFinal(s.state.State):
+		return keep(s)
+	case w.isForeign:
+		return rejectOwner(s)
+	case s.isAdmitted():
+		return keep(s)
+	case s.timeLeft() > 0:
+		return checkPlan{state: kueue.CheckStatePending, message: "Waiting for the JobSet's Jobs", requeueAfter: s.timeLeft()}
+	default:
+		return checkPlan{state: kueue.CheckStateRetry, message: "The JobSet has made no Jobs", outOfQueue: s.backoff()}
+	}
+}
+
+// decideCheck returns what one Job wants of a check.
 func decideCheck(s *checkSnapshot) checkPlan {
 	for _, rule := range checkRules {
 		if rule.when(s) {
@@ -87,11 +137,6 @@ func decideCheck(s *checkSnapshot) checkPlan {
 
 func isFinal(state kueue.CheckState) bool {
 	return state == kueue.CheckStateRetry || state == kueue.CheckStateRejected
-}
-
-func isNotAJob(s *checkSnapshot) bool {
-	_, ok := ownerOf(s.workload)
-	return !ok
 }
 
 func isWorkerLost(s *checkSnapshot) bool {
@@ -204,7 +249,7 @@ func rejectOwner(s *checkSnapshot) checkPlan {
 		kind = refs[0].Kind + " of " + refs[0].APIVersion
 	}
 	return checkPlan{state: kueue.CheckStateRejected, message: fmt.Sprintf(
-		"Jobferry dispatches Jobs of batch/v1, and this Workload stands for %s: submit it to a queue without AdmissionCheck %s",
+		"Jobferry dispatches Jobs of batch/v1 and JobSets, and this Workload stands for %s: submit it to a queue without AdmissionCheck %s",
 		kind, s.check.name)}
 }
 

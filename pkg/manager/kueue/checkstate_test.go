@@ -135,8 +135,6 @@ func TestDecideCheck(t *testing.T) {
 		{"sent back, and Kueue hasn't acted yet", given(func(s *checkSnapshot) { s.state.State = kueue.CheckStateRetry }), "", ""},
 		{"Job not seen", given(func(s *checkSnapshot) { s.job = nil }), "", ""},
 		{"Job of the hub", given(func(s *checkSnapshot) { s.job.Spec.ManagedBy = nil }), kueue.CheckStateRejected, "jobferry.dev/dispatch=enabled"},
-		{"no Job", given(func(s *checkSnapshot) { s.workload.OwnerReferences[0].Kind = "JobSet" }), kueue.CheckStateRejected, "JobSet"},
-		{"no owner", given(func(s *checkSnapshot) { s.workload.OwnerReferences = nil }), kueue.CheckStateRejected, "stands for nothing"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := decideCheck(tc.given)
@@ -148,6 +146,73 @@ func TestDecideCheck(t *testing.T) {
 				t.Error("no requeue when the time of the Job is over")
 			}
 		})
+	}
+}
+
+// There is one verdict for all Jobs of a JobSet.
+func TestDecideForJobSets(t *testing.T) {
+	placed := func() *checkSnapshot { return given(placedOn("w1", reachable), reservedIn("w1")) }
+	finished := given(func(s *checkSnapshot) {
+		s.job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+	})
+	admitted := given(workloadIs(kueue.WorkloadAdmitted))
+	for name, tc := range map[string]struct {
+		jobs    []*checkSnapshot
+		of      *checkSnapshot
+		foreign bool
+		want    kueue.CheckState
+		message string
+	}{
+		"all are placed":                  {jobs: []*checkSnapshot{placed(), placed()}, want: kueue.CheckStateReady, message: "Placed on worker w1"},
+		"one isn't tried yet":             {jobs: []*checkSnapshot{placed(), given()}},
+		"one waits":                       {jobs: []*checkSnapshot{given(), given(unplaced("w1: full", true)), placed()}, want: kueue.CheckStatePending, message: "w1: full"},
+		"one can't be placed":             {jobs: []*checkSnapshot{placed(), given(unplaced("w1: too small", false)), given()}, want: kueue.CheckStateRetry, message: "too small"},
+		"the hub runs one":                {jobs: []*checkSnapshot{placed(), given(func(s *checkSnapshot) { s.job.Spec.ManagedBy = nil })}, want: kueue.CheckStateRejected},
+		"the worker of one is lost":       {jobs: []*checkSnapshot{placed(), given(placedOn("w1", unreachable, lost), workloadIs(kueue.WorkloadAdmitted))}, want: kueue.CheckStateRetry},
+		"one has finished":                {jobs: []*checkSnapshot{finished, placed()}, want: kueue.CheckStateReady},
+		"all have finished":               {jobs: []*checkSnapshot{finished, finished}},
+		"none is made yet":                {of: given(), want: kueue.CheckStatePending, message: "Waiting for the JobSet's Jobs"},
+		"none was made for long":          {of: given(at(3 * time.Minute)), want: kueue.CheckStateRetry, message: "made no Jobs"},
+		"none is there between two tries": {of: admitted},
+		"of something else":               {of: given(), foreign: true, want: kueue.CheckStateRejected, message: "stands for Job"},
+		"of nothing": {of: given(func(s *checkSnapshot) { s.workload.OwnerReferences = nil }), foreign: true,
+			want: kueue.CheckStateRejected, message: "stands for nothing"},
+	} {
+		w := &workloadSnapshot{checkSnapshot: tc.of, jobs: tc.jobs, isForeign: tc.foreign}
+		if got := w.decide(); got.state != tc.want || !strings.Contains(got.message, tc.message) {
+			t.Errorf("%s: %q: %q, want %q: %q", name, got.state, got.message, tc.want, tc.message)
+		}
+	}
+}
+
+// What was assigned to a part of a JobSet counts for its Jobs.
+func TestAdmissionOfAPart(t *testing.T) {
+	w := given().workload
+	w.Status.Admission = &kueue.Admission{PodSetAssignments: []kueue.PodSetAssignment{
+		{Name: "driver", Flavors: map[corev1.ResourceName]kueue.ResourceFlavorReference{"cpu": "plain"}},
+		{Name: "workers", Flavors: map[corev1.ResourceName]kueue.ResourceFlavorReference{"cpu": "spot"}},
+	}}
+	flavor := func(name string) *kueue.ResourceFlavor {
+		return &kueue.ResourceFlavor{Spec: kueue.ResourceFlavorSpec{NodeLabels: map[string]string{"capacity": name}}}
+	}
+	for part, want := range map[string]string{"driver": "plain", "workers": "spot", "": "plain", "other": "plain"} {
+		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{mirror.LabelReplicatedJob: part}}}
+		if got := admissionOf(job, w, []check{{name: "a"}}, flavor).NodeSelector["capacity"]; got != want {
+			t.Errorf("part %q: %q, want %q", part, got, want)
+		}
+	}
+}
+
+func TestOwnerOf(t *testing.T) {
+	for of, want := range map[[2]string]bool{
+		{"batch/v1", "Job"}: true, {"jobset.x-k8s.io/v1alpha2", "JobSet"}: true, {"ray.io/v1", "RayJob"}: false, {"example.com/v1", "JobSet"}: false,
+	} {
+		w := &kueue.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: "team", OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: of[0], Kind: of[1], Name: "pi", UID: "1", Controller: ptr.To(true)},
+		}}}
+		if got, is := ownerOf(w); is != want || is && got.group.JobSet != (of[1] == "JobSet") {
+			t.Errorf("%v: %+v, %v", of, got, is)
+		}
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/jobferry/jobferry/pkg/manager/group"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -67,6 +68,8 @@ func (h *hub) EnqueueUnplaced() {
 func (h *hub) PlacementResult(types.NamespacedName, types.UID) (PlacementResult, bool) {
 	return PlacementResult{}, false
 }
+
+func (h *hub) GroupJobs(group.ID) ([]types.NamespacedName, bool) { return nil, true }
 
 func (h *hub) begin(context.Context) (*session, func(), error) {
 	h.Lock()

@@ -10,6 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/group"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -21,6 +22,8 @@ type JobController interface {
 	EnqueueUnplaced()
 	// PlacementResult is the last one of a Job; false: there is none yet.
 	PlacementResult(job types.NamespacedName, uid types.UID) (PlacementResult, bool)
+	// GroupJobs are the Jobs of a group; false: Jobs of its kind don't belong together.
+	GroupJobs(of group.ID) ([]types.NamespacedName, bool)
 }
 
 // PlacementResult is the result of the last attempt to place a Job that has reserved quota.

@@ -2,22 +2,56 @@ package kueue
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/jobferry/jobferry/pkg/manager/group"
 )
 
 // All of these read the session's cache. What they return is shared, and must not be changed.
 
-// workloadOf is the Workload of a Job; nil: none. Of several, it's the one that holds quota, else
-// the youngest that hasn't finished.
+// workloadOf is the Workload of a Job, or of its JobSet; nil: none.
 func (s *session) workloadOf(ctx context.Context, job *batchv1.Job) *kueue.Workload {
+	if w := s.workloadOfOwner(ctx, job.Namespace, job.UID); w != nil {
+		return w
+	}
+	if ref := metav1.GetControllerOfNoCopy(job); ref != nil && group.OfOwner(job.Namespace, ref).JobSet {
+		return s.workloadOfOwner(ctx, job.Namespace, ref.UID)
+	}
+	return nil
+}
+
+// jobsOf are the Jobs that a Workload stands for.
+func (s *session) jobsOf(w *kueue.Workload) ([]types.NamespacedName, error) {
+	owner, is := ownerOf(w)
+	switch {
+	case !is:
+		return nil, errNotDispatched
+	case !owner.group.JobSet:
+		return []types.NamespacedName{{Namespace: w.Namespace, Name: owner.Name}}, nil
+	}
+	jobs, isGroup := s.jobs.GroupJobs(owner.group)
+	if !isGroup {
+		return nil, errNotDispatched
+	}
+	return jobs, nil
+}
+
+// errNotDispatched: a Workload stands for no Jobs that are dispatched.
+var errNotDispatched = errors.New("neither a Job nor a JobSet")
+
+// workloadOfOwner is the Workload of an object; nil: none. Of several, it's the one that holds
+// quota, else the youngest that hasn't finished.
+func (s *session) workloadOfOwner(ctx context.Context, namespace string, uid types.UID) *kueue.Workload {
 	var list kueue.WorkloadList
-	err := s.objects.List(ctx, &list, client.InNamespace(job.Namespace), client.MatchingFields{byOwner: string(job.UID)},
+	err := s.objects.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{byOwner: string(uid)},
 		client.UnsafeDisableDeepCopy)
 	if err != nil {
 		log.FromContext(ctx).Error(err, "Can't read the cache of Workloads")

@@ -148,7 +148,7 @@ func slimWorkload(object any) (any, error) {
 
 func indexOwner(object client.Object) []string {
 	if w, ok := object.(*kueue.Workload); ok {
-		if owner, isJob := ownerOf(w); isJob {
+		if owner, is := ownerOf(w); is {
 			return []string{string(owner.UID)}
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -114,8 +113,11 @@ func podSetUpdates(w *kueue.Workload) (updates []kueue.PodSetUpdate) {
 }
 
 func (r *workloadReconciler) enqueueJobOf(w *kueue.Workload) {
-	if owner, isJob := ownerOf(w); isJob && len(w.Status.AdmissionChecks) > 0 {
-		r.jobs.Enqueue(types.NamespacedName{Namespace: w.Namespace, Name: owner.Name})
+	if len(w.Status.AdmissionChecks) == 0 {
+		return
+	}
+	if jobs, err := r.jobsOf(w); err == nil {
+		r.jobs.Enqueue(jobs...)
 	}
 }
 

@@ -2,6 +2,7 @@ package kueue
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/flapping"
+	"github.com/jobferry/jobferry/pkg/manager/group"
 	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
@@ -76,12 +78,12 @@ func (r *workloadReconciler) Reconcile(ctx context.Context, request ctrl.Request
 		if !ours {
 			continue
 		}
-		s, err := r.gather(ctx, &w, state, c)
+		of, err := r.gather(ctx, &w, state, c)
 		if err != nil {
 			return ctrl.Result{}, err
 		}
-		p := decideCheck(s)
-		changed, later, err := r.apply(ctx, s, p)
+		p := of.decide()
+		changed, later, err := r.apply(ctx, of.checkSnapshot, p)
 		result.RequeueAfter = wake.Soonest(result.RequeueAfter, p.requeueAfter, later)
 		if err != nil {
 			return afterWrite(err)
@@ -93,28 +95,41 @@ func (r *workloadReconciler) Reconcile(ctx context.Context, request ctrl.Request
 	return result, nil
 }
 
-func (r *workloadReconciler) gather(ctx context.Context, w *kueue.Workload, state kueue.AdmissionCheckState, c check) (*checkSnapshot, error) {
-	s := &checkSnapshot{now: time.Now(), workload: w, state: state, check: c, options: r.options}
-	owner, isJob := ownerOf(w)
-	if !isJob {
-		return s, nil
+// gather makes the snapshot of a check of a Workload, and of each of its Jobs.
+func (r *workloadReconciler) gather(ctx context.Context, w *kueue.Workload, state kueue.AdmissionCheckState, c check) (*workloadSnapshot, error) {
+	all := &workloadSnapshot{checkSnapshot: &checkSnapshot{now: time.Now(), workload: w, state: state, check: c, options: r.options}}
+	jobs, err := r.jobsOf(w)
+	if all.isForeign = errors.Is(err, errNotDispatched); all.isForeign {
+		return all, nil
 	}
+	of, _ := ownerOf(w)
+	for _, key := range jobs {
+		s := *all.checkSnapshot
+		if err := r.addJob(ctx, &s, key, of); err != nil {
+			return nil, err
+		}
+		all.jobs = append(all.jobs, &s)
+	}
+	return all, nil
+}
+
+// addJob adds a Job of the Workload to a snapshot, unless the cache has another one of that name.
+func (r *workloadReconciler) addJob(ctx context.Context, s *checkSnapshot, key types.NamespacedName, of owner) error {
 	var job batchv1.Job
-	key := types.NamespacedName{Namespace: w.Namespace, Name: owner.Name}
 	err := r.hub.Get(ctx, key, &job)
 	if client.IgnoreNotFound(err) != nil {
-		return nil, err
+		return err
 	}
-	if err != nil || job.UID != owner.UID {
-		return s, nil
+	if err != nil || of.group == (group.ID{}) && job.UID != of.UID {
+		return nil
 	}
 	s.job = &job
-	s.admission = r.admission(ctx, &job, w)
+	s.admission = r.admission(ctx, &job, s.workload)
 	if result, known := r.jobs.PlacementResult(key, job.UID); known {
 		s.result = &result
 	}
 	s.assigned, err = r.workers(ctx, s.workers())
-	return s, err
+	return err
 }
 
 // workers returns those of the named WorkerClusters that exist.
