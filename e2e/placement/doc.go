@@ -35,13 +35,13 @@
 // After the pairs, as many groups are played: a pair of the same seed, of which half have nodes and
 // Pods only, with one to three mates of the Job, larger nodes in most, and affinity between the
 // members in some. The scheduler gets all Pods in three orders: at random, and one Job's after the
-// other's from either end. A Pod that finds no node is tried again when others were bound, as it may
-// have to be near them. The order counts of which the fewest are bound. In the empty cluster, one Pod
-// of each Job is tried together with one of each other, whose Pod comes first in turn.
+// other's from either end. A Pod that finds no node is tried again when others were bound, as it
+// may have to be near them. The order counts of which the fewest are bound. In the empty cluster,
+// one Pod of each Job is tried together with one of each other, whose Pod comes first in turn.
 //
-// A group never fits if one of its Jobs doesn't: no Pod of that one may be bound. All of a group fit
-// now if all answers say so, of each Job that asks with the others as its mates. That the verdict
-// depends on which Job asks is an error, too.
+// A group never fits if one of its Jobs doesn't: no Pod of that one may be bound. All of a group
+// fit now if all answers say so, of each Job that asks with the others as its mates. That the
+// verdict depends on which Job asks is an error, too.
 //
 // A new kind of objects has a struct like classObjects, its file of random ones, a line in random,
 // and a place in the request to the program.

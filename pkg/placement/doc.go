@@ -36,9 +36,9 @@
 //   - need: the Pods that must fit at once for the Job to be placed: want, but no more than the
 //     cluster could hold if all the Pods that end by themselves had ended. A Job wider than every
 //     cluster waits for an empty cluster rather than forever.
-//   - mates: the other Jobs of the Job's group. The group runs in one cluster, and is judged as one:
-//     the Job's Pods and theirs must fit at the same time, wherever the scheduler puts each of them.
-//     A group that can't be sure of that even in an empty cluster waits for an empty one.
+//   - mates: the other Jobs of the Job's group. The group runs in one cluster, and is judged as
+//     one: all its Pods must fit at the same time, wherever the scheduler puts each of them. A
+//     group that can't be sure of that even in an empty cluster waits for an empty one.
 //
 // # Order
 //

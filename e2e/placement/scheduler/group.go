@@ -11,8 +11,8 @@ import (
 // jobOf is the name of a new Pod's Job.
 func jobOf(p *corev1.Pod) string { return p.Name[:strings.LastIndex(p.Name, "-")] }
 
-// findEach tries one Pod of each Job in the empty cluster, if none of the Job was bound before: first
-// that one, then one of each other Job.
+// findEach tries one Pod of each Job in the empty cluster, if none of the Job was bound before:
+// first that one, then one of each other Job.
 func (r *request) findEach(ctx context.Context, current *scene, a *answer) error {
 	a.Found = current.bound
 	var firsts []*corev1.Pod

@@ -23,9 +23,10 @@ type attendant struct {
 	most []int64
 	// trial gives devices; nil if none are needed.
 	trial DeviceTrial
-	// nearby is its affinity to others; nil if there is none. waits: it must be near Pods of which none comes first.
+	// nearby is its affinity to others; nil if there is none.
 	nearby *affinityState
-	waits  bool
+	// waits: it must be near Pods of which none comes first.
+	waits bool
 }
 
 func (t *team) at(s *Snapshot, moment Moment, b *budget) *gathering {
@@ -41,8 +42,8 @@ func (t *team) at(s *Snapshot, moment Moment, b *budget) *gathering {
 	return g
 }
 
-// findWaiting finds the members that wait for each other, or for one that does: a Pod whose affinity
-// nothing satisfies that runs, and not its own Job's Pods, comes after one of a mate's that does.
+// findWaiting finds the members that wait for each other, or for one that does: a Pod whose
+// affinity nothing satisfies that runs, nor its own Job's Pods, comes after one of a mate's.
 func (g *gathering) findWaiting() {
 	left := 0
 	for i := range g.members {

@@ -67,14 +67,14 @@
 //     selects the rival's Pods and not the member's own;
 //   - one Pod more, by a constraint that selects both.
 //
-// With topology spread, the domain with the fewest Pods loses what rivals can take of it alone, too:
-// the proof of anyorder.go holds for what is left. Where the first Pod decides in which domain all
-// will be, the domain with the least room counts. A Job's affinity to Pods of a mate is taken for
-// met by its own first Pod, in each domain in which a mate's Pod may be, unless all these mates wait
-// for others in turn. If a member and a rival
-// keep apart in these domains, there must be more of them than rivals take. Where none of that is
-// known, the Pods are tried one after the other on what the rivals leave of each node if all are
-// there. Volumes or devices that couple nodes leave nothing, if a rival has such, too.
+// With topology spread, the domain with the fewest Pods loses what rivals can take of it alone,
+// too: the proof of anyorder.go holds for what is left. Where the first Pod decides in which domain
+// all will be, the domain with the least room counts. A Job's affinity to Pods of a mate is taken
+// for met by its own first Pod, in each domain in which a mate's Pod may be, unless all these mates
+// wait for others in turn. If a member and a rival keep apart in these domains, there must be more
+// of them than rivals take. Where none of that is known, the Pods are tried one after the other on
+// what the rivals leave of each node if all are there. Volumes or devices that couple nodes leave
+// nothing, if a rival has such, too.
 //
 // Each member needs as many Pods at once as the same count says of the idle worker. If that is too
 // few even for one Pod, or for a gang, the rivals could take all, and the member is Contended: then
@@ -84,9 +84,9 @@
 //
 // The quotas of the Job's namespace must leave room for the sum of all Pods. Those of other
 // namespaces aren't known. A group preempts others if all its members may, and have one priority.
-// It fits after scale-up if each member does by itself, and nodes can be added for each
-// that has too little room: which nodes they share isn't looked at. A group that takes too much work
-// is judged as if each member were alone.
+// It fits after scale-up if each member does by itself, and nodes can be added for each that has
+// too little room: which nodes they share isn't looked at. A group that takes too much work is
+// judged as if each member were alone.
 //
 // # Bounds
 //

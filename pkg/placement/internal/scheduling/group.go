@@ -233,8 +233,8 @@ func (g *gathering) compare(idle *gathering, i int, a *Answer) {
 	}
 }
 
-// preempting is the answer if all fit once Pods of a lower priority went, whichever of them goes. It
-// is nil if they don't. The members must have one priority: none is to go for another.
+// preempting is the answer if all fit once Pods of a lower priority went, whichever of them goes.
+// It is nil if they don't. The members must have one priority: none is to go for another.
 func (t *team) preempting(s *Snapshot, b *budget) []Answer {
 	if !s.Preemption {
 		return nil

@@ -292,7 +292,8 @@ func (c *contest) takenBy(by *takings, places []int, but func(*rival) bool) floa
 	return sum + largest(c.options, pods)
 }
 
-// behind a barrier: what the slots of each domain are worth for each Pod that keeps the member away.
+// behind a barrier: what the slots of each domain are worth for each Pod that keeps the member
+// away.
 func (c *contest) behind(b *barrier, places []int) []option {
 	slots := make(map[int32]int64)
 	for _, i := range places {

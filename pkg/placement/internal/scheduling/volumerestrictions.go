@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// share reports whether what the Pods of one Job take of volumes may be in the way of another's: both
-// bind some, have some of a driver that limits them, or a claim of one Pod at a time.
+// share reports whether what the Pods of one Job take of volumes may be in the way of another's:
+// both bind some, have some of a driver that limits them, or a claim of one Pod at a time.
 func (v view) share(a, b *Job) bool {
 	if v.Volumes == nil || !usesClaims(a.spec) || !usesClaims(b.spec) {
 		return false
