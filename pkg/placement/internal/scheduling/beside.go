@@ -117,7 +117,7 @@ func (g *gathering) fit(i int) int64 {
 		return m.fill(g.view, wanted).pods
 	case m.waits, c.isLost():
 		return 0
-	case c.affinity != nil && c.affinity.choosesFirst():
+	case c.affinity != nil && c.affinity.choosesFirst() && (wanted > 1 || !c.affinity.bySelf || c.follows()):
 		return min(c.inOneDomain(), wanted)
 	}
 	pods, known := c.count(c.all(), nil)
@@ -237,47 +237,80 @@ func (c *contest) isLost() bool {
 }
 
 // count is a number of Pods that find places among some, wherever the rivals are; false: none is
-// known. The proof is that of inAnyOrder, with what rivals may take off each room.
+// known. The proof is that of inAnyOrder, with what rivals may take off each room: the rivals share
+// what they take between all domains, or take as much of each of them.
 func (c *contest) count(places []int, but func(*rival) bool) (pods int64, known bool) {
 	if c.outer == nil {
 		return 0, false
 	}
-	slots, within := make([]int64, c.inner.size), make([]int32, c.inner.size)
-	of := make([][]int, c.outer.size)
+	d, known := c.divide(places)
+	if !known {
+		return 0, false
+	}
+	left := make([]int64, c.outer.size)
+	for domain := range left {
+		if left[domain] = d.rooms[domain]; left[domain] > 0 && c.outer.rising != nil {
+			left[domain] = max(d.rooms[domain]-c.taken(d.outer[domain], but)-c.counted(), 0)
+		}
+	}
+	pods = c.fill(d.rooms, left) - c.taken(places, but) - c.counted()
+	if pods >= c.wanted {
+		return pods, true
+	}
+	each := make([]int64, c.outer.size)
+	for domain, some := range d.inner {
+		if len(some) > 0 {
+			each[d.within[domain]] += max(min(d.slots[domain]-c.taken(some, but), c.inner.atLeast[domain])-c.counted(), 0)
+		}
+	}
+	for domain := range each {
+		left[domain] = max(left[domain], each[domain])
+	}
+	return max(pods, c.fill(each, left)-c.counted()*int64(c.outer.size), 0), true
+}
+
+// domained are places by the domains of a contest's bounds.
+type domained struct {
+	// outer and inner are the places of each domain.
+	outer, inner [][]int
+	// slots and within are by inner domain: it's in that outer one.
+	slots  []int64
+	within []int32
+	// rooms are by outer domain.
+	rooms []int64
+}
+
+func (c *contest) divide(places []int) (d domained, known bool) {
+	d = domained{
+		outer: make([][]int, c.outer.size), inner: make([][]int, c.inner.size),
+		slots: make([]int64, c.inner.size), within: make([]int32, c.inner.size), rooms: make([]int64, c.outer.size),
+	}
 	for _, i := range places {
 		p := &c.places[i]
 		domain, in := c.inner.at[p.index], c.outer.at[p.index]
 		if domain == undomained || in == undomained || p.slots == 0 {
 			continue
 		}
-		if slots[domain] > 0 && within[domain] != in {
-			return 0, false
+		if d.slots[domain] > 0 && d.within[domain] != in {
+			return d, false
 		}
-		slots[domain] += p.slots
-		within[domain] = in
-		of[in] = append(of[in], i)
+		d.slots[domain] += p.slots
+		d.within[domain] = in
+		d.outer[in], d.inner[domain] = append(d.outer[in], i), append(d.inner[domain], i)
 	}
-	rooms := make([]int64, c.outer.size)
-	for domain := range slots {
-		if slots[domain] > 0 {
-			rooms[within[domain]] += min(slots[domain], c.inner.atLeast[domain])
+	for domain, slots := range d.slots {
+		if slots > 0 {
+			d.rooms[d.within[domain]] += min(slots, c.inner.atLeast[domain])
 		}
 	}
-	counted := c.counted()
-	return max(c.fill(rooms, of, but)-c.taken(places, but)-counted, 0), true
+	return d, true
 }
 
-// fill sums up the rooms, as far as their Pods can't be too many when rivals have taken what they
-// can of the domain with the fewest.
-func (c *contest) fill(rooms []int64, of [][]int, but func(*rival) bool) int64 {
+// fill sums up rooms, as far as their Pods can't be too many: what is left for sure tells how many
+// Pods the domain with the fewest has.
+func (c *contest) fill(rooms, left []int64) int64 {
 	if c.outer.rising == nil {
 		return c.outer.fill(rooms)
-	}
-	left, counted := make([]int64, len(rooms)), c.counted()
-	for domain := range rooms {
-		if left[domain] = rooms[domain]; left[domain] > 0 {
-			left[domain] = max(rooms[domain]-c.taken(of[domain], but)-counted, 0)
-		}
 	}
 	fewest, pods := c.outer.rising.fewest(c.outer.of, left), int64(0)
 	for domain, room := range rooms {
