@@ -67,9 +67,11 @@
 //     selects the rival's Pods and not the member's own;
 //   - one Pod more, by a constraint that selects both.
 //
-// With topology spread, the domain with the fewest Pods loses what rivals can take of it alone,
-// too: the proof of anyorder.go holds for what is left. Where the first Pod decides in which domain
-// all will be, the domain with the least room counts. A Job's affinity to Pods of a mate is taken
+// What rivals take is shared between all domains of anti-affinity or topology spread, or each loses
+// all that they can take of it alone: the better of both bounds counts, so that what a domain has
+// beside the Pods that may be there isn't missed. In either, the domain with the fewest Pods loses
+// all: the proof of anyorder.go holds for what is left. Where the first of several Pods decides in
+// which domain all will be, the domain with the least room counts. A Job's affinity to Pods of a mate is taken
 // for met by its own first Pod, in each domain in which a mate's Pod may be, unless all these mates
 // wait for others in turn. If a member and a rival keep apart in these domains, there must be more
 // of them than rivals take. Where none of that is known, the Pods are tried one after the other on
