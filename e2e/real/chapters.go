@@ -22,7 +22,7 @@ func (s *Story) Install(ctx context.Context) error {
 	return s.Do(ctx, "helm install of the manager, as Pods under the Pod Security Standard restricted",
 		"kubectl create namespace jobferry-system",
 		"kubectl label namespace jobferry-system pod-security.kubernetes.io/enforce=restricted",
-		"helm install jobferry charts/jobferry --namespace jobferry-system --wait --timeout 2m --set pods.enabled=true "+ImageValues,
+		"helm install jobferry charts/jobferry --namespace jobferry-system --wait --timeout 2m --set pods.enabled=true,carry.kinds={Service} "+ImageValues,
 	)
 }
 
@@ -32,7 +32,7 @@ const ImageValues = "--set image.repository=" + imageRepository + ",image.tag=" 
 // RegisterWest makes a worker of the cluster with the built-in Job controller.
 func (s *Story) RegisterWest(ctx context.Context) error {
 	return s.Do(ctx, "kubectl jobferry register west",
-		"kubectl jobferry register west --worker-context west --all-namespaces --labels name=west "+podAccess)
+		"kubectl jobferry register west --worker-context west --all-namespaces --labels name=west --carry Service "+podAccess)
 }
 
 // podAccess is what users can do with Pods through the hub, which shows them: all.
@@ -46,7 +46,7 @@ func (s *Story) UnregisterWest(ctx context.Context) error {
 // RegisterEdge makes a worker of the other one, and installs the embedded Job controller there.
 func (s *Story) RegisterEdge(ctx context.Context) error {
 	return s.Do(ctx, "kubectl jobferry register edge, and helm install of the embedded controller there",
-		"kubectl jobferry register edge --worker-context edge --all-namespaces --labels name=edge --job-controller Embedded "+podAccess,
+		"kubectl jobferry register edge --worker-context edge --all-namespaces --labels name=edge --job-controller Embedded --carry Service "+podAccess,
 		"helm --kube-context edge install jobferry-worker charts/jobferry-worker --namespace jobferry-system --wait --timeout 2m "+ImageValues,
 	)
 }

@@ -11,5 +11,6 @@
 // The story is that of docs/: Helm installs the manager on the hub and the embedded controller in
 // one worker, as Pods under the charts' own security contexts, in namespaces that enforce the Pod
 // Security Standard "restricted"; kubectl jobferry registers the workers; ordinary Jobs run in
-// both, and are looked at from the hub.
+// both, and are looked at from the hub. JobSet's manager runs beside the hub: Pods of its Jobs find
+// each other by name, by the CoreDNS of their cluster.
 package real

@@ -33,7 +33,7 @@ const (
 )
 
 // nodePrograms are what a node runs.
-var nodePrograms = []string{binaries.Kubelet, binaries.Containerd, binaries.ContainerdShim, binaries.Ctr}
+var nodePrograms = []string{binaries.Kubelet, binaries.Containerd, binaries.ContainerdShim, binaries.Ctr, binaries.CoreDNS}
 
 // Materials are what the story needs, made before the sandbox, which has no network to the outside.
 type Materials struct {

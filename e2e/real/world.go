@@ -42,6 +42,7 @@ type World struct {
 type place struct {
 	address  netip.Addr   // of its API server and its node
 	services netip.Prefix // of its Services; the first is its API server's, as Pods see it
+	dns      netip.Addr   // of its CoreDNS, as Pods see it
 	pods     netip.Prefix
 }
 
@@ -49,6 +50,7 @@ func placeOf(index int) place {
 	return place{
 		address:  netip.AddrFrom4([4]byte{10, 99, 0, byte(index + 1)}),
 		services: netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 96, byte(index + 1), 0}), 24),
+		dns:      netip.AddrFrom4([4]byte{10, 96, byte(index + 1), 10}),
 		pods:     netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 244, byte(index + 1), 0}), 24),
 	}
 }
@@ -62,7 +64,9 @@ func NewWorld(ctx context.Context, m *Materials) (*World, error) {
 	var options []rig.Options
 	for i, name := range names {
 		p := placeOf(i)
-		for _, prefix := range []netip.Prefix{netip.PrefixFrom(p.address, 24), netip.PrefixFrom(p.services.Addr().Next(), 32)} {
+		for _, prefix := range []netip.Prefix{
+			netip.PrefixFrom(p.address, 24), netip.PrefixFrom(p.services.Addr().Next(), 32), netip.PrefixFrom(p.dns, 32),
+		} {
 			if err := sandbox.Address(prefix); err != nil {
 				return nil, err
 			}
@@ -116,7 +120,7 @@ func (w *World) open(ctx context.Context, c *rig.Cluster, p place) error {
 	w.doors = append(w.doors, door)
 	n, err := node.Start(ctx, node.Options{
 		Name: NodeName(c.Name()), Dir: filepath.Join(w.materials.Dir, "node-"+c.Name()), Kubeconfig: c.Kubeconfig(),
-		Address: p.address, Pods: p.pods, Port: 10250, Images: w.materials.Images, Programs: w.materials.Programs,
+		Address: p.address, DNS: p.dns, Pods: p.pods, Port: 10250, Images: w.materials.Images, Programs: w.materials.Programs,
 	})
 	if err != nil {
 		return err
@@ -174,7 +178,7 @@ func (w *World) Stop() error {
 func (w *World) Logs() string {
 	var text strings.Builder
 	for _, n := range w.nodes {
-		for _, program := range []string{"containerd", "kubelet"} {
+		for _, program := range []string{"containerd", "kubelet", "coredns"} {
 			fmt.Fprintf(&text, "--- %s of %s\n%s\n", program, n.Name, n.Log(program))
 		}
 	}

@@ -49,7 +49,7 @@ func outside(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if _, err := real.Prepare(ctx, dir, os.Stdout); err != nil {
+	if _, err := real.Prepare(ctx, dir, os.Stdout, real.JobSet); err != nil {
 		return err
 	}
 	failed := sandbox.Run(ctx, inside, dir)

@@ -16,15 +16,16 @@ import (
 // Namespace is JobSet's own.
 const Namespace = "jobset-system"
 
-const (
-	// account is the ServiceAccount of JobSet's Deployment.
-	account    = "jobset-controller-manager"
-	modulePath = "sigs.k8s.io/jobset"
-)
+// account is the ServiceAccount of JobSet's Deployment.
+const account = "jobset-controller-manager"
+
+func moduleDir(ctx context.Context) (string, error) {
+	return binaries.ModuleDir(ctx, "jobset", "sigs.k8s.io/jobset")
+}
 
 // install brings what JobSet's kustomization brings, but for its Deployment.
 func (s *setup) install(ctx context.Context) error {
-	module, err := binaries.ModuleDir(ctx, "jobset", modulePath)
+	module, err := moduleDir(ctx)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package jobsettest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -17,6 +18,13 @@ import (
 
 // startTimeout ends a start that hangs.
 const startTimeout = 5 * time.Minute
+
+// Prepare builds the program and fetches its module, for a Start without a network.
+func Prepare(ctx context.Context) error {
+	_, built := binaries.Tool(ctx, binaries.JobSet, binaries.Lines(os.Stderr))
+	_, fetched := moduleDir(ctx)
+	return errors.Join(built, fetched)
+}
 
 // Start installs JobSet on a hub, starts its manager, and returns when its webhooks answer. It ends
 // with the hub. If the program is not in the cache, it's built first, which takes minutes.

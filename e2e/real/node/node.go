@@ -31,11 +31,14 @@ type Options struct {
 	// Address is its own, Pods where its Pods get theirs.
 	Address netip.Addr
 	Pods    netip.Prefix
+	// DNS is where its Pods' names are resolved, by a CoreDNS that it starts there: those of the
+	// cluster's Services. Without it, none are.
+	DNS netip.Addr
 	// Port is where the kubelet listens.
 	Port int
 	// Images are archives to import.
 	Images []string
-	// Programs are the files of kubelet, containerd, its shim and its client.
+	// Programs are the files of kubelet, containerd, its shim and its client, and CoreDNS.
 	Programs map[string]string
 }
 
@@ -48,8 +51,8 @@ type Node struct {
 	Cgroup, PauseImage string
 }
 
-// Start starts containerd, imports the images, and starts the kubelet. It returns before the node
-// is Ready.
+// Start starts containerd, imports the images, and starts CoreDNS and the kubelet. It returns
+// before the node is Ready.
 func Start(ctx context.Context, options Options) (*Node, error) {
 	n := &Node{Options: options, Run: "/run/" + options.Name, PauseImage: PauseImage}
 	n.Socket = n.Run + "/containerd.sock"
@@ -64,6 +67,7 @@ func Start(ctx context.Context, options Options) (*Node, error) {
 	}
 	for file, name := range map[string]string{
 		"containerd.toml": "containerd.toml.tmpl", "kubelet.yaml": "kubelet.yaml.tmpl", "cni/10-pods.conflist": "cni.json.tmpl",
+		"Corefile": "Corefile.tmpl",
 	} {
 		if err := n.write(file, name); err != nil {
 			return nil, err
@@ -78,6 +82,11 @@ func Start(ctx context.Context, options Options) (*Node, error) {
 	for _, image := range n.Images {
 		if out, err := n.ctr(ctx, "images", "import", "--local", image); err != nil {
 			return nil, fmt.Errorf("import %s: %w: %s", image, err, out)
+		}
+	}
+	if n.DNS.IsValid() {
+		if err := n.launch(binaries.CoreDNS, "-conf="+filepath.Join(n.Dir, "Corefile")); err != nil {
+			return nil, err
 		}
 	}
 	return n, n.launch(binaries.Kubelet,

@@ -25,7 +25,7 @@
 // says why. RIG_BUILD=source builds everything.
 //
 // The checksum beside a program tells that the download is whole. That the program is Kubernetes'
-// own rests on TLS. Programs of other projects (etcd, kwok, Helm, Kueue, JobSet, Terraform) are
-// always built: most builds take a minute at most, and another server would have to be trusted for
-// it.
+// own rests on TLS. Programs of other projects (etcd, kwok, Helm, Kueue, JobSet, CoreDNS,
+// Terraform) are always built: most builds take a minute or two, and another server would have to
+// be trusted for it.
 package binaries

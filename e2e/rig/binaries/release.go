@@ -24,6 +24,8 @@ const (
 	Containerd     = "containerd"
 	ContainerdShim = "containerd-shim-runc-v2"
 	Ctr            = "ctr"
+	// CoreDNS resolves the names of a cluster's Services for Pods on real nodes.
+	CoreDNS = "coredns"
 	// Kueue is Kueue's manager, which runs beside a hub; a tool, too. See ModuleDir for its CRDs
 	// and webhooks.
 	Kueue = "kueue"
@@ -104,6 +106,7 @@ var tools = []program{
 	{name: Containerd, module: "containerd", pkg: "github.com/containerd/containerd/v2/cmd/containerd"},
 	{name: ContainerdShim, module: "containerd", pkg: "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2"},
 	{name: Ctr, module: "containerd", pkg: "github.com/containerd/containerd/v2/cmd/ctr"},
+	{name: CoreDNS, module: "coredns", pkg: "github.com/coredns/coredns"},
 	{name: Kueue, module: "kueue", pkg: "sigs.k8s.io/kueue/cmd/kueue"},
 	{name: JobSet, module: "jobset", pkg: "sigs.k8s.io/jobset"},
 	{name: Terraform, module: "terraform", pkg: "github.com/hashicorp/terraform"},
