@@ -71,12 +71,12 @@
 // all that they can take of it alone: the better of both bounds counts, so that what a domain has
 // beside the Pods that may be there isn't missed. In either, the domain with the fewest Pods loses
 // all: the proof of anyorder.go holds for what is left. Where the first of several Pods decides in
-// which domain all will be, the domain with the least room counts. A Job's affinity to Pods of a mate is taken
-// for met by its own first Pod, in each domain in which a mate's Pod may be, unless all these mates
-// wait for others in turn. If a member and a rival keep apart in these domains, there must be more
-// of them than rivals take. Where none of that is known, the Pods are tried one after the other on
-// what the rivals leave of each node if all are there. Volumes or devices that couple nodes leave
-// nothing, if a rival has such, too.
+// which domain all will be, the domain with the least room counts. A Job's affinity to Pods of a
+// mate is taken for met by its own first Pod, in each domain in which a mate's Pod may be, unless
+// all these mates wait for others in turn. If a member and a rival keep apart in these domains,
+// there must be more of them than rivals take. Where none of that is known, the Pods are tried one
+// after the other on what the rivals leave of each node if all are there. Volumes or devices that
+// couple nodes leave nothing, if a rival has such, too.
 //
 // Each member needs as many Pods at once as the same count says of the idle worker. If that is too
 // few even for one Pod, or for a gang, the rivals could take all, and the member is Contended: then

@@ -48,8 +48,8 @@ func randomTies(r *rand.Rand) ties {
 	return t
 }
 
-// always reports whether all Pods find nodes, whatever Pod comes next, and whatever node it takes. A
-// Pod that finds none is tried again.
+// always reports whether all Pods find nodes, whatever Pod comes next, and whatever node it takes.
+// A Pod that finds none is tried again.
 func (t *ties) always() bool {
 	known := map[string]bool{}
 	jobs := make([]*Job, len(t.kinds))
@@ -95,7 +95,8 @@ func (t *ties) always() bool {
 	return safe(on, left)
 }
 
-// with is the worker when Pods of the group run on its nodes, which are in the order of their names.
+// with is the worker when Pods of the group run on its nodes, which are in the order of their
+// names.
 func (t *ties) with(on [][]int64) *Snapshot {
 	var pods []*corev1.Pod
 	for node := range on {
@@ -111,8 +112,8 @@ func (t *ties) with(on [][]int64) *Snapshot {
 	return NewSnapshot(t.world.nodes, pods, nil)
 }
 
-// A group whose Pods must be near each other, or apart, is placed where they are, whatever order the
-// scheduler takes them in, and whatever nodes it prefers.
+// A group whose Pods must be near each other, or apart, is placed where they are, whatever order
+// the scheduler takes them in, and whatever nodes it prefers.
 func TestTiedGroupFitsInAnyOrder(t *testing.T) {
 	rounds, safe, found := 300, 0, 0
 	for seed := range uint64(rounds) {
