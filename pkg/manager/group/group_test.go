@@ -2,6 +2,7 @@ package group
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -167,6 +168,20 @@ func TestJobsOfAJobSet(t *testing.T) {
 	}
 	if err := set.UnmarshalJSON([]byte(`{"spec": 1}`)); err == nil {
 		t.Error("no error")
+	}
+}
+
+// A JobSet that would take much memory, or very long to read, isn't read.
+func TestLargeJobSets(t *testing.T) {
+	containers := strings.Repeat(`{"name":"a"},`, 100_000)
+	for what, sent := range map[string]string{
+		"very many containers": `{"spec":{"replicatedJobs":[{"template":{"spec":{"template":{"spec":{"containers":[` + containers + `{}]}}}}}]}}`,
+		"a costly quantity": `{"spec":{"replicatedJobs":[{"template":{"spec":{"template":{"spec":{"containers":[
+			{"resources":{"requests":{"cpu":"1e100000000"}}}]}}}}}]}}`,
+	} {
+		if err := NewJobSet(ID{}).UnmarshalJSON([]byte(sent)); !errors.Is(err, ErrTooLarge) {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }
 

@@ -1,8 +1,10 @@
 package group
 
 import (
-	"encoding/json"
+	"bytes"
+	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -11,6 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/util/jsonscan"
+	"github.com/jobferry/jobferry/pkg/util/quantities"
 )
 
 // JobSetKind is the one kind of which it's known what Jobs an object will have.
@@ -48,15 +53,32 @@ func NewJobSet(of ID) *JobSet {
 	return s
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
+// sentJobSet is what is read of a JobSet.
+type sentJobSet struct {
+	Metadata metav1.ObjectMeta `json:"metadata"`
+	Spec     struct {
+		ReplicatedJobs []replicatedJob `json:"replicatedJobs"`
+	} `json:"spec"`
+}
+
+// maxObjects bounds how many JSON objects a JobSet has that is read: a few bytes of one may become a
+// kilobyte. JobSetWeight is what a JobSet takes at most while it's read.
+const (
+	maxObjects   = 20_000
+	JobSetWeight = 32 << 20
+)
+
+// ErrTooLarge: a JobSet has too much in it to be read.
+var ErrTooLarge = errors.New("the JobSet has too many objects in it, or a quantity with too many digits")
+
+// UnmarshalJSON implements json.Unmarshaler. JobSet's API allows quantities that it would take very
+// long to read.
 func (s *JobSet) UnmarshalJSON(sent []byte) error {
-	var read struct {
-		Metadata metav1.ObjectMeta `json:"metadata"`
-		Spec     struct {
-			ReplicatedJobs []replicatedJob `json:"replicatedJobs"`
-		} `json:"spec"`
+	var read sentJobSet
+	if bytes.Count(sent, []byte("{")) > maxObjects || quantities.HasCostlyJSON(sent, reflect.TypeOf(read)) {
+		return ErrTooLarge
 	}
-	if err := json.Unmarshal(sent, &read); err != nil {
+	if err := jsonscan.Unmarshal(sent, &read); err != nil {
 		return fmt.Errorf("JobSet: %w", err)
 	}
 	s.UID, s.replicated = read.Metadata.UID, read.Spec.ReplicatedJobs

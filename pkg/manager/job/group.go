@@ -3,6 +3,7 @@ package job
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -107,12 +108,13 @@ const maxKin = 256
 // kinOf are the other Jobs of a group that run, or are to: those that there are, and those that a
 // JobSet will have.
 func (r *Reconciler) kinOf(ctx context.Context, whole *allowance, id group.ID, own types.NamespacedName) ([]line.Kin, error) {
-	members := r.store.membersOf(id, maxKin)
-	counted := map[types.NamespacedName]bool{own: true}
-	all := &kinship{byTemplate: map[shapeOfKin]int{}}
-	for key, member := range members {
+	all, counted := &kinship{byTemplate: map[shapeOfKin]int{}}, map[types.NamespacedName]bool{own: true}
+	for key, member := range r.store.membersOf(id, maxKin) {
+		if key == own || member.Finished {
+			continue
+		}
 		job := r.gatherer.cachedJob(ctx, key)
-		if key != own && !member.Finished && job != nil && !mirror.Light(job) && !mirror.Suspended(job) && job.DeletionTimestamp == nil {
+		if job != nil && !mirror.Light(job) && !mirror.Suspended(job) && job.DeletionTimestamp == nil {
 			all.add(job, key)
 			counted[key] = true
 		}
@@ -120,36 +122,47 @@ func (r *Reconciler) kinOf(ctx context.Context, whole *allowance, id group.ID, o
 	if !id.JobSet {
 		return all.sorted(), nil
 	}
-	set := group.NewJobSet(id)
-	release, err := whole.Reserve(jobSetBytes)
-	if err != nil {
-		return nil, err
+	set, err := r.readJobSet(ctx, whole, id)
+	if set == nil || err != nil {
+		return all.sorted(), err
 	}
-	defer release(jobSetBytes)
-	switch err := r.live.Get(ctx, types.NamespacedName{Namespace: id.Namespace, Name: id.Name}, set); {
-	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || err == nil && set.UID != id.Owner:
-		return all.sorted(), nil
-	case apierrors.IsForbidden(err):
-		log.FromContext(ctx).Info("The JobSet can't be read, so only the Jobs count that it has already", "cause", err.Error())
-		return all.sorted(), nil
-	case err != nil:
-		return nil, &hubError{err}
+	inNamespace := func(name string) types.NamespacedName {
+		return types.NamespacedName{Namespace: id.Namespace, Name: name}
 	}
-	for _, kin := range set.Jobs(func(name string) bool {
-		key := types.NamespacedName{Namespace: id.Namespace, Name: name}
-		return counted[key] || r.store.isFinished(key)
-	}) {
+	for _, kin := range set.Jobs(func(name string) bool { return counted[inNamespace(name)] || r.store.isFinished(inNamespace(name)) }) {
 		keys := make([]types.NamespacedName, 0, len(kin.Names))
 		for _, name := range kin.Names {
-			keys = append(keys, types.NamespacedName{Namespace: id.Namespace, Name: name})
+			keys = append(keys, inNamespace(name))
 		}
 		all.add(kin.Job, keys...)
 	}
 	return all.sorted(), nil
 }
 
-// jobSetBytes is what the largest JobSet takes while it's read.
-const jobSetBytes = 8 << 20
+// readJobSet reads the JobSet of a group; nil: it's gone, or can't be read, so that only the Jobs
+// count that it has already.
+func (r *Reconciler) readJobSet(ctx context.Context, whole *allowance, id group.ID) (*group.JobSet, error) {
+	release, err := whole.Reserve(group.JobSetWeight)
+	if err != nil {
+		return nil, err
+	}
+	defer release(jobSetBytes)
+	set := group.NewJobSet(id)
+	switch err := r.live.Get(ctx, types.NamespacedName{Namespace: id.Namespace, Name: id.Name}, set); {
+	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || err == nil && set.UID != id.Owner:
+		return nil, nil
+	case apierrors.IsForbidden(err) || errors.Is(err, group.ErrTooLarge):
+		log.FromContext(ctx).Info("A JobSet can't be read, so that only the Jobs count that it has already", "cause", err.Error())
+		return nil, nil
+	case err != nil:
+		return nil, &hubError{err}
+	default:
+		return set, nil
+	}
+}
+
+// jobSetBytes is what a usual JobSet takes while it's read. There must be a place for the largest.
+const jobSetBytes = 1 << 20
 
 // kinship gathers Jobs of a group by what their Pods are.
 type kinship struct {

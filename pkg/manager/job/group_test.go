@@ -344,7 +344,7 @@ func TestGroupThatNoWorkerTakesWhole(t *testing.T) {
 		if sent.verb != "create" {
 			return nil
 		}
-		if name := sent.object.GetName(); (sent.server == "a" && name == "driver" || sent.server == "b" && name == "worker-0") {
+		if name := sent.object.GetName(); sent.server == "a" && name == "driver" || sent.server == "b" && name == "worker-0" {
 			return apierrors.NewForbidden(schema.GroupResource{Group: "batch", Resource: "jobs"}, name, errors.New("by a policy"))
 		}
 		return nil

@@ -30,8 +30,9 @@ type entry struct {
 	out   *jobStockouts
 	// altered: a RuntimeClass of the worker may alter what its Pods tolerate.
 	altered bool
-	// group is that of the Job: the others of it hold room, too.
-	group group.ID
+	// group is that of the Job: the others of it hold room, too. forGroup: it asks for all of them.
+	group    group.ID
+	forGroup bool
 	// class is the name of its PriorityClass.
 	class string
 	// chosen is the worker that a walk has found for it, and holds capacity in; nil: none yet.
@@ -75,13 +76,13 @@ func (l *Line) newEntry(q Question) *entry {
 	job := q.Job
 	large := job.Size() > maxInLine || placement.IsHeavy(&job.Spec.Template.Spec)
 	altered := job.Spec.Template.Spec.RuntimeClassName != nil
-	w := &entry{tries: 1, request: q.Request, group: q.Group, class: q.Class.Name, version: mirror.VersionOf(job), large: large, heavy: large, altered: altered, Job: waiting.Job{
+	w := &entry{tries: 1, request: q.Request, group: q.Group, forGroup: len(q.Mates) > 0, class: q.Class.Name, version: mirror.VersionOf(job), large: large, heavy: large, altered: altered, Job: waiting.Job{
 		Key: keyOf(job), UID: job.UID, Priority: q.Class.Value, Created: job.CreationTimestamp.Time,
 		Shape: shapeInLine(&job.Spec.Template, large), Pods: placement.PodsWanted(job),
 		Exempt: q.Exempt, Usual: l.runtimes.Usual(job.Namespace),
 	}}
 	w.reads, w.out = placement.ReadsOf(&job.Spec.Template.Spec), l.stockouts.of(job) // without the lock: it takes a while
-	for _, kin := range q.Kin { // they need as much as so many Pods of its own
+	for _, kin := range q.Kin {                                                      // they need as much as so many Pods of its own
 		w.Pods += waiting.Loss(w.Shape, placement.ShapeOf(&kin.Job.Spec.Template)) * kin.Pods * int64(len(kin.Keys))
 	}
 	if deadline := job.Spec.ActiveDeadlineSeconds; deadline != nil {
@@ -138,7 +139,7 @@ func (l *Line) joinLocked(w *entry, decision placement.Decision) {
 	l.withdrawLocked(w.Key, w)
 	l.setNeeds(w, decision)
 	w.said, w.Untold = decision.Named(), len(decision.Candidates) > 0
-	w.request.Job, w.isNext = nil, false
+	w.request.Job, w.request.Mates, w.isNext = nil, nil, false
 	l.waiters[w.Key] = w
 	if l.order.Add(&w.Job) {
 		l.freed.add(placement.Change{})
@@ -162,7 +163,7 @@ func (l *Line) awaitLocked(w *entry, candidates []placement.Cluster) {
 // unjudged is what waits of a Job while it's judged: it may need something in any worker.
 func (w *entry) unjudged(candidates []placement.Cluster, need waiting.Need) *entry {
 	waits := *w
-	waits.request.Job, waits.Needs = nil, map[string]waiting.Need{}
+	waits.request.Job, waits.request.Mates, waits.Needs = nil, nil, map[string]waiting.Need{}
 	for i := range candidates {
 		waits.Needs[candidates[i].Name] = need
 	}

@@ -62,9 +62,6 @@ func (l *Line) groupPlaceLocked(q *Question) string {
 	return ""
 }
 
-// isForGroup reports whether a Job asks for a worker for its whole group.
-func (w *entry) isForGroup() bool { return len(w.request.Mates) > 0 }
-
 func (l *Line) takesJobs(worker string) bool {
 	v, ok := l.workers.Worker(worker)
 	if !ok {
@@ -79,7 +76,7 @@ func (l *Line) takesJobs(worker string) bool {
 func (w *entry) restrictTo(worker string, of group.ID, all []Worker) {
 	w.request.PassedOver = Restricted(w.request.PassedOver, worker, of, all)
 	if worker != "" { // the others have their room
-		w.request.Mates, w.Pods = nil, placement.PodsWanted(w.request.Job)
+		w.request.Mates, w.forGroup, w.Pods = nil, false, placement.PodsWanted(w.request.Job)
 	}
 }
 

@@ -40,7 +40,7 @@ func (l *Line) needIn(r *placement.Rejection, w *entry) waiting.Need {
 	if !ok || w.large || r.IgnoresRoom() {
 		return waiting.Need{Lacks: waiting.Other, HelpedBy: helpedBy}
 	}
-	if w.isForGroup() { // its Pods are estimated only
+	if w.forGroup { // its Pods are estimated only
 		return waiting.Need{}
 	}
 	need := max(r.Needed, 1)
