@@ -78,9 +78,6 @@ type Snapshot struct {
 type Group struct {
 	// ID names it.
 	ID group.ID
-	// On is the worker where they belong; empty: the Job may stay where it's placed, or is to be
-	// placed.
-	On string
 	// Elsewhere is another worker in which Jobs of it may run; empty: there is none.
 	Elsewhere string
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 func TestOf(t *testing.T) {
@@ -165,6 +166,9 @@ func TestJobsOfAJobSet(t *testing.T) {
 	set.replicated[1].Replicas = ptr.To[int32](-1)
 	if all := set.Jobs(func(string) bool { return false }); len(all) != 1 {
 		t.Errorf("%d kinds", len(all))
+	}
+	if job := set.Jobs(func(string) bool { return false })[0].Job; job.Labels[mirror.LabelReplicatedJob] != "driver" || metav1.GetControllerOf(job).UID != "1" {
+		t.Errorf("not as JobSet makes it: %+v", job.ObjectMeta)
 	}
 	if err := set.UnmarshalJSON([]byte(`{"spec": 1}`)); err == nil {
 		t.Error("no error")

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/util/jsonscan"
 	"github.com/jobferry/jobferry/pkg/util/quantities"
 )
@@ -35,7 +36,10 @@ func IsOfOneJob(key string) bool {
 type JobSet struct {
 	unstructured.Unstructured // the kind and name that are asked for
 	UID                       types.UID
-	replicated                []replicatedJob
+	// Bytes is how large the JobSet is that was read.
+	Bytes      int64
+	replicated []replicatedJob
+	suspended  bool
 }
 
 type replicatedJob struct {
@@ -57,6 +61,7 @@ func NewJobSet(of ID) *JobSet {
 type sentJobSet struct {
 	Metadata metav1.ObjectMeta `json:"metadata"`
 	Spec     struct {
+		Suspend        bool            `json:"suspend"`
 		ReplicatedJobs []replicatedJob `json:"replicatedJobs"`
 	} `json:"spec"`
 }
@@ -75,13 +80,14 @@ var ErrTooLarge = errors.New("the JobSet has too many objects in it, or a quanti
 // long to read.
 func (s *JobSet) UnmarshalJSON(sent []byte) error {
 	var read sentJobSet
+	s.Bytes = int64(len(sent))
 	if bytes.Count(sent, []byte("{")) > maxObjects || quantities.HasCostlyJSON(sent, reflect.TypeOf(read)) {
 		return ErrTooLarge
 	}
 	if err := jsonscan.Unmarshal(sent, &read); err != nil {
 		return fmt.Errorf("JobSet: %w", err)
 	}
-	s.UID, s.replicated = read.Metadata.UID, read.Spec.ReplicatedJobs
+	s.UID, s.replicated, s.suspended = read.Metadata.UID, read.Spec.ReplicatedJobs, read.Spec.Suspend
 	return nil
 }
 
@@ -91,6 +97,15 @@ type Kin struct {
 	Names []string
 	// Job is one of them.
 	Job *batchv1.Job
+}
+
+// control has a Job be one of a part of the JobSet, suspended as it is.
+func (s *JobSet) control(job *batchv1.Job, part string) {
+	job.Namespace, job.Spec.Suspend = s.GetNamespace(), &s.suspended
+	job.Labels = map[string]string{mirror.LabelReplicatedJob: part}
+	job.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: "jobset.x-k8s.io/v1alpha2", Kind: "JobSet", Name: s.GetName(), UID: s.UID, Controller: ptr.To(true),
+	}}
 }
 
 // maxReplicas bounds how many Jobs of a JobSet are looked at. JobSet's own limits are lower.
@@ -110,7 +125,8 @@ func (s *JobSet) Jobs(but func(name string) bool) []Kin {
 			}
 		}
 		if len(kin.Names) > 0 {
-			kin.Job.Namespace, kin.Job.Name = s.GetNamespace(), kin.Names[0]
+			s.control(kin.Job, r.Name)
+			kin.Job.Name = kin.Names[0]
 			all = append(all, kin)
 		}
 	}

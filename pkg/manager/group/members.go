@@ -123,10 +123,10 @@ func (m *Members) Places() []Place {
 func (m *Members) Elsewhere(own *Member) (worker string) {
 	for name, c := range m.at {
 		others := c.placed + c.leaving
-		if own != nil && !own.Finished {
+		if !own.Finished {
 			others -= isIn(own.On, name) + isIn(own.Leaves, name)
 		}
-		if others > 0 && (own == nil || name != own.On) && (worker == "" || name < worker) {
+		if others > 0 && name != own.On && (worker == "" || name < worker) {
 			worker = name
 		}
 	}

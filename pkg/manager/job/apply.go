@@ -32,6 +32,8 @@ type result struct {
 	void bool
 	// awaitsCapacity: no worker can take the Job now.
 	awaitsCapacity bool
+	// waitsForGroup: another Job of the group asks for a worker, whatever the plan says.
+	waitsForGroup bool
 	// after is when the next step of the Job's preference opens; zero: never.
 	after time.Duration
 	// waits is why the Job has found no worker; empty: it has, or isn't judged yet.
@@ -48,6 +50,7 @@ var (
 func (r *result) add(other result) {
 	r.changed = r.changed || other.changed
 	r.awaitsCapacity = r.awaitsCapacity || other.awaitsCapacity
+	r.waitsForGroup = r.waitsForGroup || other.waitsForGroup
 	r.after = wake.Soonest(r.after, other.after)
 	r.waits = cmp.Or(r.waits, other.waits)
 	r.reports = append(r.reports, other.reports...)

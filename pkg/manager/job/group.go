@@ -44,9 +44,14 @@ func (r *Reconciler) lookAtGroup(t *turn) {
 		return
 	}
 	if at := r.line.Place(id, ""); at != "" && at != t.Assigned.Name {
-		t.Group.On = at
 		t.Assigned.Unwanted = cmp.Or(t.Assigned.Unwanted, fmt.Sprintf("%s runs in worker %s", id, at))
 	}
+}
+
+// stopAsking lets another Job of the group ask, if this one did.
+func (r *Reconciler) stopAsking(t *turn) {
+	t.record.stopsAsking()
+	r.lookAtConcerned()
 }
 
 // lookAtConcerned has the Jobs reconciled that a change of another one of their group concerns.
@@ -65,13 +70,13 @@ func (r *Reconciler) lookAtConcerned() {
 // one asks for all.
 func (r *Reconciler) asksForGroup(ctx context.Context, t *turn, a dispatch.Place, q *line.Question) (waits *result, err error) {
 	q.Group, q.Leave = t.Group.ID, a.Leave
-	if q.Group == (group.ID{}) || r.line.Place(q.Group, q.Leave) != "" {
+	if q.Group == (group.ID{}) || !r.line.NeedsKin(q.Group, q.Leave) {
 		return nil, nil
 	}
 	if asker := t.record.asks(); asker != t.Key.Name {
 		done := r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventPending,
 			Message: fmt.Sprintf("Job %s asks for a worker for all Jobs of %s", asker, t.Group.ID)})
-		done.waits = hubstate.InLine
+		done.waits, done.waitsForGroup, done.after = hubstate.InLine, true, r.options.Timing.Recheck
 		return &done, nil
 	}
 	kin, err := r.kinOf(ctx, t.whole, t.Group.ID, t.Key)
@@ -109,13 +114,16 @@ const maxKin = 256
 // JobSet will have.
 func (r *Reconciler) kinOf(ctx context.Context, whole *allowance, id group.ID, own types.NamespacedName) ([]line.Kin, error) {
 	all, counted := &kinship{byTemplate: map[shapeOfKin]int{}}, map[types.NamespacedName]bool{own: true}
-	for key, member := range r.store.membersOf(id, maxKin) {
-		if key == own || member.Finished {
+	for _, key := range r.store.jobsOf(id, maxKin, false) {
+		if key == own {
 			continue
 		}
 		job := r.gatherer.cachedJob(ctx, key)
-		if job != nil && !mirror.Light(job) && !mirror.Suspended(job) && job.DeletionTimestamp == nil {
-			all.add(job, key)
+		if job == nil || mirror.Light(job) || job.DeletionTimestamp != nil {
+			continue
+		}
+		if admission := r.queues.Admission(ctx, job); admission.WantsCapacity(job) {
+			all.add(admission.AsResumed(job), key)
 			counted[key] = true
 		}
 	}
@@ -134,7 +142,8 @@ func (r *Reconciler) kinOf(ctx context.Context, whole *allowance, id group.ID, o
 		for _, name := range kin.Names {
 			keys = append(keys, inNamespace(name))
 		}
-		all.add(kin.Job, keys...)
+		admission := r.queues.Admission(ctx, kin.Job)
+		all.add(admission.AsResumed(kin.Job), keys...)
 	}
 	return all.sorted(), nil
 }
@@ -146,8 +155,8 @@ func (r *Reconciler) readJobSet(ctx context.Context, whole *allowance, id group.
 	if err != nil {
 		return nil, err
 	}
-	defer release(jobSetBytes)
 	set := group.NewJobSet(id)
+	defer func() { release(set.Bytes) }()
 	switch err := r.live.Get(ctx, types.NamespacedName{Namespace: id.Namespace, Name: id.Name}, set); {
 	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || err == nil && set.UID != id.Owner:
 		return nil, nil
@@ -160,9 +169,6 @@ func (r *Reconciler) readJobSet(ctx context.Context, whole *allowance, id group.
 		return set, nil
 	}
 }
-
-// jobSetBytes is what a usual JobSet takes while it's read. There must be a place for the largest.
-const jobSetBytes = 1 << 20
 
 // kinship gathers Jobs of a group by what their Pods are.
 type kinship struct {

@@ -19,8 +19,10 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/group"
+	"github.com/jobferry/jobferry/pkg/manager/line"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -359,5 +361,80 @@ func TestGroupThatNoWorkerTakesWhole(t *testing.T) {
 	}
 	if moves > 60 { // each tells where to go again after 5 minutes
 		w.fail("%d moves within an hour", moves)
+	}
+}
+
+// aJobSet is one as the hub's API server sends it: a driver of 2 Pods, and two workers of 2 Pods
+// each.
+const aJobSet = `{"metadata":{"namespace":"team","name":"pair","uid":"uid-of-pair"},"spec":{"replicatedJobs":[
+	{"name":"driver","template":{"spec":{"parallelism":2,"completions":2,"template":{"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"1"}}}]}}}}},
+	{"name":"workers","replicas":2,"template":{"spec":{"parallelism":2,"completions":2,"template":{"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"1"}}}]}}}}}]}}`
+
+var ofJobSet = ofOwner("JobSet", "jobset.x-k8s.io/v1alpha2", "pair")
+
+// The whole JobSet has its room from the first Job on, also while none of its Jobs runs between two
+// stages; a next stage that comes too late for that is placed as one, where there is room for it.
+func TestJobSetInStages(t *testing.T) {
+	for name, c := range map[string]struct {
+		after time.Duration
+		on    string
+	}{"at once": {time.Second, "a"}, "late": {time.Hour, "b"}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.watchesGroup()
+			w.worker("b").view.Spec.Cost = v1alpha1.Cost{"cpu": resource.MustParse("1")}
+			w.jobSets = map[string]string{"pair": aJobSet}
+			w.queues(aJob("pair-driver-0", pods(2), ofJobSet), aJob("other", pods(2)), aJob("more", pods(2)))
+			w.wantPlaced(map[string]string{"pair-driver-0": "a", "other": "a", "more": "b"})
+			w.ends("pair-driver-0")
+			w.step(c.after)
+			w.queues(aJob("next", pods(2)), aJob("last", pods(2)))
+			w.submits(aJob("pair-workers-0", pods(2), ofJobSet))
+			w.submits(aJob("pair-workers-1", pods(2), ofJobSet))
+			w.step(time.Second)
+			w.wantPlaced(map[string]string{"pair-workers-0": c.on, "pair-workers-1": c.on})
+		})
+	}
+}
+
+// The manager restarts before all Jobs of a JobSet are placed: the rest is placed as one, where the
+// others run.
+func TestJobSetAfterARestart(t *testing.T) {
+	w := newWorld(t)
+	w.watchesGroup()
+	w.jobSets = map[string]string{"pair": aJobSet}
+	w.queues(aJob("pair-driver-0", pods(2), ofJobSet))
+	on := w.placedOn("pair-driver-0")
+	w.killed, w.cacheSyncs = true, true
+	w.step(time.Minute)
+	w.queues(aJob("other", pods(4), annotated(v1alpha1.AnnotationClusterSelector, "!x")))
+	w.worker(map[string]string{"a": "b", "b": "a"}[on]).drains(true)
+	w.submits(aJob("pair-workers-0", pods(2), ofJobSet))
+	w.step(time.Second)
+	w.queues(aJob("small", pods(1)))
+	w.submits(aJob("pair-workers-1", pods(2), ofJobSet))
+	w.step(time.Minute)
+	if one, two := w.placedOn("pair-workers-0"), w.placedOn("pair-workers-1"); one != two {
+		w.fail("one of the rest is on %q, the other on %q", one, two)
+	}
+}
+
+// Very many Jobs of one group cost no more for each than few.
+func TestLargeGroupsAreCheap(t *testing.T) {
+	cost := func(jobs int) float64 {
+		s := newStore(line.NewRuntimes())
+		looks := 0
+		for i := range jobs {
+			job := aJob(fmt.Sprint("job-", i), inGroup("pair"))
+			job.UID = types.UID(job.Name)
+			hubstate.Set(job, hubstate.Changes{hubstate.Cluster: "a"})
+			s.observe(job, noon)
+			keys, _ := s.concerned()
+			looks += len(keys)
+		}
+		return float64(looks) / float64(jobs)
+	}
+	if few, many := cost(100), cost(3000); many > 2*few+1 {
+		t.Errorf("%.1f looks for each of 100 Jobs, %.1f for each of 3,000", few, many)
 	}
 }

@@ -54,7 +54,7 @@ func (s *store) joinLocked(r *record, job *batchv1.Job) {
 	if id == (group.ID{}) {
 		return
 	}
-	next := group.Member{Since: hubstate.PlacedAt(job), Finished: mirror.Finished(job)}
+	next := group.Member{Since: placedAt(job), Finished: mirror.Finished(job)}
 	if on := shards.WorkersOf(job); len(on) == 1 {
 		next.On = on[0]
 	}
@@ -78,6 +78,19 @@ func (s *store) joinLocked(r *record, job *batchv1.Job) {
 	s.replaceLocked(r, &before, &next)
 }
 
+// placedAt is when a Job was placed where it is. In the same second, a move counts as later. A Job
+// that was put back to where it had been, as it has ended there, draws nobody along.
+func placedAt(job *batchv1.Job) time.Time {
+	switch at, from := hubstate.PlacedAt(job), hubstate.Get(job, hubstate.MovedFrom); {
+	case from == "":
+		return at
+	case from == hubstate.Get(job, hubstate.Cluster):
+		return time.Time{}
+	default:
+		return at.Add(time.Nanosecond)
+	}
+}
+
 func (s *store) leaveLocked(r *record) {
 	if r.member == nil {
 		return
@@ -96,17 +109,18 @@ func (s *store) replaceLocked(r *record, before, next *group.Member) {
 		return
 	}
 	of := r.member.of
+	ran := !of.members.IsOver()
 	concerns := of.members.Replace(before, next)
 	if next != nil {
 		r.member.as = *next
 	}
-	if of.members.IsOver() {
+	if ran && of.members.IsOver() {
 		s.groups.over[of.id] = struct{}{}
 	}
-	isPlaced := next != nil && next.On != "" && (before == nil || before.On != next.On)
-	if concerns || isPlaced {
+	if concerns {
 		s.concernLocked(maps.Keys(of.records))
 	}
+	isPlaced := next != nil && next.On != "" && (before == nil || before.On != next.On)
 	if next == nil || next.Finished || isPlaced {
 		s.stopAskingLocked(r, of)
 	}
@@ -114,7 +128,9 @@ func (s *store) replaceLocked(r *record, before, next *group.Member) {
 
 func (s *store) concernLocked(records func(func(*record) bool)) {
 	for r := range records {
-		s.groups.concerned[r.key] = struct{}{}
+		if !r.member.as.Finished {
+			s.groups.concerned[r.key] = struct{}{}
+		}
 	}
 }
 
@@ -205,20 +221,19 @@ func (s *store) placesOf(id group.ID) []group.Place {
 	return nil
 }
 
-// membersOf are some Jobs of a group, with the state of each.
-func (s *store) membersOf(id group.ID, most int) map[types.NamespacedName]group.Member {
+// jobsOf are some Jobs of a group, unfinished ones only or all.
+func (s *store) jobsOf(id group.ID, most int, all bool) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := s.groups.byID[id]
 	if of == nil {
 		return nil
 	}
-	some := make(map[types.NamespacedName]group.Member, len(of.records))
+	var some []types.NamespacedName
 	for r := range of.records {
-		if len(some) == most {
-			break
+		if len(some) < most && (all || !r.member.as.Finished) {
+			some = append(some, r.key)
 		}
-		some[r.key] = r.member.as
 	}
 	return some
 }

@@ -171,10 +171,10 @@ func (r *Reconciler) look(ctx context.Context, key types.NamespacedName) *turn {
 
 // finish ends a reconcile after which nothing is left to do but to wait.
 func (r *Reconciler) finish(t *turn, plan dispatch.Plan, result result) ctrl.Result {
-	if !plan.AwaitsCapacity && !result.awaitsCapacity {
+	if result.waitsForGroup || !plan.AwaitsCapacity && !result.awaitsCapacity {
 		t.record.await(false)
-		t.record.stopsAsking()
 		r.line.Withdraw(t.Key)
+		r.stopAsking(t)
 	}
 	if t.Return == nil {
 		r.line.StopReturn(t.Key)
@@ -243,6 +243,7 @@ func (r *Reconciler) afterError(ctx context.Context, t *turn, err error) (ctrl.R
 			t.record.update(func(m *memory) { m.retryHub = t.Now.Add(wait) })
 		}
 		log.FromContext(ctx).Error(err, "The hub refuses a write", "retryAfter", wait)
+		r.stopAsking(t)
 		return ctrl.Result{RequeueAfter: wait}, nil
 	default:
 		return ctrl.Result{}, err

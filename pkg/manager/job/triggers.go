@@ -2,7 +2,6 @@ package job
 
 import (
 	"context"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -97,7 +96,7 @@ func (t *triggers) PlacementResult(key types.NamespacedName, uid types.UID) (kue
 
 // GroupJobs implements kueue.JobController.
 func (t *triggers) GroupJobs(of group.ID) ([]types.NamespacedName, bool) {
-	return slices.Collect(maps.Keys(t.store.membersOf(of, math.MaxInt))), !of.JobSet || slices.Contains(t.store.groups.kinds, group.JobSetKind)
+	return t.store.jobsOf(of, math.MaxInt, true), !of.JobSet || slices.Contains(t.store.groups.kinds, group.JobSetKind)
 }
 
 // MirrorChanged implements clusters.Listener.

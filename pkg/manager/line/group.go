@@ -3,6 +3,7 @@ package line
 import (
 	"fmt"
 	"maps"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -42,24 +43,37 @@ type underway struct {
 func (l *Line) Place(id group.ID, leave string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.groupPlaceLocked(&Question{Group: id, Leave: leave})
+	return l.groupPlaceLocked(id, leave).Worker
 }
 
-func (l *Line) groupPlaceLocked(q *Question) string {
-	if q.Group == (group.ID{}) {
-		return ""
+// NeedsKin reports whether a Job of a group asks for the others, too, as they have no room yet:
+// where nothing of the group runs, and for what a JobSet lacks where the rest runs, as after a
+// restart of the manager. Others join their group one by one.
+func (l *Line) NeedsKin(id group.ID, leave string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.needsKinLocked(id, l.groupPlaceLocked(id, leave))
+}
+
+func (l *Line) needsKinLocked(id group.ID, at group.Place) bool {
+	return at.Worker == "" || len(l.held[id]) == 0 && (!at.Runs || id.JobSet)
+}
+
+func (l *Line) groupPlaceLocked(id group.ID, leave string) (none group.Place) {
+	if id == (group.ID{}) {
+		return none
 	}
-	if u := l.underway[q.Group]; u != nil && u.worker != q.Leave {
-		return u.worker
+	if u := l.underway[id]; u != nil && u.worker != leave {
+		return group.Place{Worker: u.worker, Runs: true}
 	}
-	for _, place := range l.jobs.GroupPlaces(q.Group) {
+	for _, place := range l.jobs.GroupPlaces(id) {
 		switch {
-		case place.Worker == q.Leave:
-		case place.Runs && q.Leave == "", l.takesJobs(place.Worker): // where all have finished, nothing keeps the group
-			return place.Worker
+		case place.Worker == leave:
+		case place.Runs && leave == "", l.takesJobs(place.Worker): // where all have finished, nothing keeps the group
+			return place
 		}
 	}
-	return ""
+	return none
 }
 
 func (l *Line) takesJobs(worker string) bool {
@@ -73,11 +87,19 @@ func (l *Line) takesJobs(worker string) bool {
 }
 
 // restrictTo rules all workers out but the one where the Job's group is; empty: none.
-func (w *entry) restrictTo(worker string, of group.ID, all []Worker) {
-	w.request.PassedOver = Restricted(w.request.PassedOver, worker, of, all)
-	if worker != "" { // the others have their room
-		w.request.Mates, w.forGroup, w.Pods = nil, false, placement.PodsWanted(w.request.Job)
-	}
+func (w *entry) restrictTo(worker string, all []Worker) {
+	w.request.PassedOver = Restricted(w.request.PassedOver, worker, w.group, all)
+}
+
+// asksAlone: the others have their room, or look for it themselves.
+func (w *entry) asksAlone() {
+	w.request.Mates, w.forGroup, w.Pods = nil, false, placement.PodsWanted(w.request.Job)
+}
+
+// isFree reports whether a Job is free to go elsewhere than where its group was: nothing of it runs
+// there, and it can't take the Job. Jobs of a named group wait there, as they may share a volume.
+func (w *entry) isFree(at group.Place, decision placement.Decision) bool {
+	return at.Worker != "" && !at.Runs && len(decision.Candidates) == 0 && (w.group.Owner != "" || !decision.MayFitLater())
 }
 
 // Restricted are the workers that can't take a Job, and those besides where its group isn't.
@@ -131,7 +153,8 @@ func (l *Line) groupChosenLocked(q *Question, w Worker, isFirst bool) {
 	}
 }
 
-// GroupWritten is called when the placement of a Job of a group was written, or couldn't be.
+// GroupWritten is called when the placement of a Job of a group was written, or couldn't be. If
+// nothing of the group runs then, no room is held for it.
 func (l *Line) GroupWritten(id group.ID, key types.NamespacedName) {
 	if id == (group.ID{}) {
 		return
@@ -148,13 +171,17 @@ func (l *Line) GroupWritten(id group.ID, key types.NamespacedName) {
 	}
 }
 
-// GroupOver releases the room that is held for the Jobs of a group that runs no more, unless it's
-// about to run again.
+// groupGrace is how long room is held for the next Jobs of a group of which all have finished: those
+// of a JobSet come one after the other where they depend on each other.
+const groupGrace = time.Minute
+
+// GroupOver releases the room that is held for the Jobs of a group that runs no more, unless it
+// runs again within a while.
 func (l *Line) GroupOver(id group.ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.underway[id] == nil {
-		l.dropHeldLocked(id)
+	if len(l.held[id]) > 0 {
+		l.clock.AfterFunc(groupGrace, func() { l.GroupWritten(id, types.NamespacedName{}) })
 	}
 }
 
@@ -163,4 +190,15 @@ func (l *Line) dropHeldLocked(id group.ID) {
 		l.Release(worker, key)
 	}
 	delete(l.held, id)
+}
+
+// forgetHeldLocked forgets the room that was held in the ledger that a worker had before: what a
+// group lacks there is asked for again.
+func (l *Line) forgetHeldLocked(worker string) {
+	for id, held := range l.held {
+		maps.DeleteFunc(held, func(_ types.NamespacedName, in string) bool { return in == worker })
+		if len(held) == 0 {
+			delete(l.held, id)
+		}
+	}
 }

@@ -113,15 +113,24 @@ func (l *Line) Ask(ctx context.Context, q Question) Answer {
 		return Answer{*w.chosen, true, w.reserved}
 	}
 	l.dropChosenLocked(next.Key)
-	at := l.groupPlaceLocked(&q)
-	next.restrictTo(at, q.Group, l.workers.Workers())
+	at := l.groupPlaceLocked(q.Group, q.Leave)
+	anywhere := next.request.PassedOver
+	if next.restrictTo(at.Worker, l.workers.Workers()); !l.needsKinLocked(q.Group, at) {
+		next.asksAlone()
+	}
 	next.asked = l.freed.count()
 	avoids := func(worker string) bool { return l.order.Avoids(&next.Job, worker) }
 	decision, judged := l.decideLocked(ctx, next, l.admits(next), avoids, func(candidates []placement.Cluster) { l.awaitLocked(next, candidates) })
 	if !judged {
 		return Answer{}
 	}
-	if at != l.groupPlaceLocked(&q) { // while it was judged without the lock
+	if next.isFree(at, decision) {
+		next.request.PassedOver = anywhere
+		if decision, judged = l.decideLocked(ctx, next, l.admits(next), avoids, func(candidates []placement.Cluster) { l.awaitLocked(next, candidates) }); !judged {
+			return Answer{}
+		}
+	}
+	if at != l.groupPlaceLocked(q.Group, q.Leave) { // while it was judged without the lock
 		l.jobs.Enqueue(next.Key)
 		return Answer{}
 	}
@@ -139,7 +148,7 @@ func (l *Line) Ask(ctx context.Context, q Question) Answer {
 		l.freed.add(moreRoom, v.Name()) // the one behind it may fit elsewhere first
 	}
 	l.takeLocked(v, next.request.Job, next.out)
-	l.groupChosenLocked(&q, v, at == "")
+	l.groupChosenLocked(&q, v, next.forGroup)
 	return Answer{decision, true, reserved}
 }
 
@@ -211,6 +220,7 @@ func (l *Line) fillLocked(ctx context.Context, w Worker) {
 		return
 	}
 	defer l.filled.Store(w.Name(), w.Ledger())
+	l.forgetHeldLocked(w.Name())
 	for _, key := range l.jobs.PlacedOn(w.Name()) {
 		job := l.jobs.Cached(ctx, key)
 		if job == nil || mirror.Light(job) {

@@ -204,7 +204,7 @@ func (w *walker) ask(entry *entry) waiting.Outcome {
 	switch {
 	case entry.Exempt:
 		return waiting.Outcome{}
-	case entry.Divisible, entry.forGroup:
+	case entry.Divisible, entry.forGroup && !entry.heavy:
 		w.undecided, entry.isNext = &entry.Key, true
 		return waiting.Outcome{Undecided: true}
 	default: // the others don't wait while it's judged
