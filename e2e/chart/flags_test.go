@@ -25,6 +25,7 @@ var notInConfig = map[string]string{
 	"dispatch-all-namespaces": "dispatch.allNamespaces",
 	"default-pod-security":    "dispatch.defaultPodSecurity",
 	"keep-on-hub":             "dispatch.keepOnHub",
+	"group-kinds":             "dispatch.groups",
 
 	"carry-service-account-annotations": "carry.serviceAccountAnnotations",
 
