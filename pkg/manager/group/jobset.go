@@ -66,14 +66,14 @@ type sentJobSet struct {
 	} `json:"spec"`
 }
 
-// maxObjects bounds how many JSON objects a JobSet has that is read: a few bytes of one may become a
-// kilobyte. JobSetWeight is what a JobSet takes at most while it's read.
+// maxObjects bounds how many JSON objects a JobSet has that is read: a few bytes of one may become
+// a kilobyte. JobSetWeight is what a JobSet takes at most while it's read.
 const (
 	maxObjects   = 20_000
 	JobSetWeight = 32 << 20
 )
 
-// ErrTooLarge: a JobSet has too much in it to be read.
+// ErrTooLarge says that a JobSet has too much in it to be read.
 var ErrTooLarge = errors.New("the JobSet has too many objects in it, or a quantity with too many digits")
 
 // UnmarshalJSON implements json.Unmarshaler. JobSet's API allows quantities that it would take very

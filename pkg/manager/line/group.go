@@ -171,8 +171,8 @@ func (l *Line) GroupWritten(id group.ID, key types.NamespacedName) {
 	}
 }
 
-// groupGrace is how long room is held for the next Jobs of a group of which all have finished: those
-// of a JobSet come one after the other where they depend on each other.
+// groupGrace is how long room is held for the next Jobs of a group of which all have finished:
+// those of a JobSet come one after the other where they depend on each other.
 const groupGrace = time.Minute
 
 // GroupOver releases the room that is held for the Jobs of a group that runs no more, unless it
