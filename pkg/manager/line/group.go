@@ -56,7 +56,15 @@ func (l *Line) NeedsKin(id group.ID, leave string) bool {
 }
 
 func (l *Line) needsKinLocked(id group.ID, at group.Place) bool {
-	return at.Worker == "" || len(l.held[id]) == 0 && (!at.Runs || id.JobSet)
+	return at.Worker == "" || !l.holdsLocked(id, at.Worker) && (!at.Runs || id.JobSet)
+}
+
+// holdsLocked reports whether room is held in a worker for Jobs of a group.
+func (l *Line) holdsLocked(id group.ID, worker string) bool {
+	for _, in := range l.held[id] {
+		return in == worker // it's the same for all
+	}
+	return false
 }
 
 func (l *Line) groupPlaceLocked(id group.ID, leave string) (none group.Place) {
