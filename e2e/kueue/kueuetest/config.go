@@ -29,7 +29,7 @@ func configuration(s *setup, options Options) ([]byte, error) {
 			"Job.batch": 5, "Workload.kueue.x-k8s.io": 10, "LocalQueue.kueue.x-k8s.io": 5, "ClusterQueue.kueue.x-k8s.io": 5,
 		}},
 		"clientConnection": map[string]any{"qps": 1000, "burst": 2000},
-		"integrations":     map[string]any{"frameworks": []string{"batch/job"}},
+		"integrations":     map[string]any{"frameworks": append([]string{"batch/job"}, options.Frameworks...)},
 		"featureGates":     gates,
 	}
 	if options.PodsReadyTimeout > 0 {

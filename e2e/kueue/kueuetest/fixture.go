@@ -35,10 +35,20 @@ var hubs struct {
 // For prepares the hub if need be, and returns the fixture of a test.
 func For(t testing.TB) *Fixture {
 	t.Helper()
-	f := &Fixture{Ferry: ferrytest.For(t), t: t}
-	f.Kueue = f.ensureKueue()
+	return Of(t, ferrytest.For(t), options())
+}
+
+// Of is For with another fixture's hub and namespace. Kueue has the options that it's started with
+// first.
+func Of(t testing.TB, ferry *ferrytest.Ferry, options Options) *Fixture {
+	t.Helper()
+	f := &Fixture{Ferry: ferry, t: t}
+	f.Kueue = f.ensureKueue(options)
 	return f
 }
+
+// options are those of tests that need no others.
+func options() Options { return Options{PodsReadyTimeout: 5 * time.Minute} }
 
 // WithoutKueue is For on a hub that has no Kueue yet.
 func WithoutKueue(t testing.TB, hub string) *Fixture {
@@ -49,10 +59,10 @@ func WithoutKueue(t testing.TB, hub string) *Fixture {
 // Install brings Kueue to the hub, unless it's there.
 func (f *Fixture) Install() {
 	f.t.Helper()
-	f.Kueue = f.ensureKueue()
+	f.Kueue = f.ensureKueue(options())
 }
 
-func (f *Fixture) ensureKueue() *rig.Component {
+func (f *Fixture) ensureKueue(options Options) *rig.Component {
 	f.t.Helper()
 	hubs.Lock()
 	defer hubs.Unlock()
@@ -60,7 +70,7 @@ func (f *Fixture) ensureKueue() *rig.Component {
 		return running
 	}
 	// The first build takes longer than a test may.
-	kueue, err := Start(context.Background(), f.Hub, Options{PodsReadyTimeout: 5 * time.Minute})
+	kueue, err := Start(context.Background(), f.Hub, options)
 	if err != nil {
 		f.t.Fatal(err)
 	}

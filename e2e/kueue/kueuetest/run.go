@@ -20,6 +20,9 @@ type Options struct {
 	PodsReadyTimeout time.Duration
 	// FeatureGates of Kueue.
 	FeatureGates map[string]bool
+	// Frameworks are the kinds beside batch/v1 Jobs that Kueue queues, as its configuration calls
+	// them. Their CRDs must be there already.
+	Frameworks []string
 }
 
 // startTimeout bounds the start of Kueue: it waits for its certificates a second or more.

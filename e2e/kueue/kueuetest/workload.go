@@ -31,11 +31,16 @@ func (f *Fixture) API() rest.Interface {
 // then.
 func (f *Fixture) WorkloadUntil(job string, condition func(*kueue.Workload) bool) *kueue.Workload {
 	f.t.Helper()
-	uid := string(f.UIDOf(job))
+	return f.WorkloadOfUntil(f.UIDOf(job), condition)
+}
+
+// WorkloadOfUntil is WorkloadUntil for an object of any kind.
+func (f *Fixture) WorkloadOfUntil(owner types.UID, condition func(*kueue.Workload) bool) *kueue.Workload {
+	f.t.Helper()
 	workloads := rig.Objects(f.API(), "workloads", f.NS)
 	return f.Until(workloads, func(o runtime.Object) bool {
 		w, ok := o.(*kueue.Workload)
-		return ok && w.Labels["kueue.x-k8s.io/job-uid"] == uid && condition(w)
+		return ok && w.Labels["kueue.x-k8s.io/job-uid"] == string(owner) && condition(w)
 	}).(*kueue.Workload)
 }
 
@@ -62,6 +67,19 @@ func (f *Fixture) SetActive(check string) {
 		time.Now().UTC().Format(time.RFC3339))
 	err := f.API().Patch(types.MergePatchType).Resource("admissionchecks").Name(check).SubResource("status").Body(patch).
 		Do(f.Context()).Error()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// SetCheck plays the controller of an AdmissionCheck that isn't Jobferry's: it decides about a
+// Workload.
+func (f *Fixture) SetCheck(w *kueue.Workload, check string, state kueue.CheckState) {
+	f.t.Helper()
+	patch := fmt.Appendf(nil, `{"apiVersion":%q,"kind":"Workload","status":{"admissionChecks":[{"name":%q,"state":%q,"message":"","lastTransitionTime":%q}]}}`,
+		kueue.SchemeGroupVersion, check, state, time.Now().UTC().Format(time.RFC3339))
+	err := f.API().Patch(types.ApplyPatchType).Namespace(w.Namespace).Resource("workloads").Name(w.Name).SubResource("status").
+		Param("fieldManager", check).Param("force", "true").Body(patch).Do(f.Context()).Error()
 	if err != nil {
 		f.t.Fatal(err)
 	}
