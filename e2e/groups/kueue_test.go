@@ -7,12 +7,14 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/kueue/kueuetest"
+	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 )
 
 // Tests of JobSets in a queue of Kueue with Jobferry's check.
@@ -146,14 +148,29 @@ func (q *queue) endsIn(worker string, uid types.UID) {
 	}
 }
 
-// Each Job would fit in a worker, but all don't: none is placed, and the quota is given back.
+// There is room for some Jobs of a JobSet in each worker, and for all in none: none is placed, and
+// the quota is given back. It's admitted once there is room.
 func fitsInNoWorker(q *queue) {
-	uid := q.submit(jobSet("pair", replicated("driver", 1, forever), replicated("workers", 3, forever)), "20")
+	others := open(q.t)
+	for _, name := range workers { // each fills one: two of its Pods fit in no node
+		others.Submit("fills-"+name, kueuetest.Requests("20"), rigtest.Indexed(2), rigtest.RunForever())
+	}
+	leaves := ""
+	for _, name := range workers {
+		if at := ferrytest.ClusterOf(others.HubJobUntil("fills-"+name, rigtest.Running(2))); at == "w3" {
+			leaves = "fills-" + name
+		}
+	}
+	uid := q.submit(jobSet("pair", replicated("driver", 1, forever), replicated("workers", 3, forever)), "12")
+	w := q.kueue.WorkloadOfUntil(uid, q.check(kueue.CheckStateRetry, ""))
+	q.t.Logf("The check says: %s", w.Status.AdmissionChecks[0].Message)
 	q.kueue.WorkloadOfUntil(uid, kueuetest.SentBack)
 	for _, job := range q.each(pairJobs, ferrytest.Suspended) {
 		if at := ferrytest.ClusterOf(job); at != "" {
 			q.t.Errorf("Job %s is placed in worker %s", job.Name, at)
 		}
 	}
-	q.onlyIn("") // none of them
+	others.Delete(leaves, metav1.DeletePropagationBackground)
+	q.each(pairJobs, ferrytest.All(placed, ferrytest.IsAt("w3")))
+	q.endsIn("w3", uid)
 }
