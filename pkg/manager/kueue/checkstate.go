@@ -90,15 +90,16 @@ func (w *workloadSnapshot) decide() checkPlan {
 		return w.decideAlone()
 	}
 	var all checkPlan
-	rank := -1
+	rank, known := -1, false // known: it's that of a Job that asked; others wait for its answer
 	for _, s := range w.jobs {
 		if len(w.jobs) > 1 && s.job != nil && mirror.Finished(s.job) {
 			continue // the others decide
 		}
 		p := decideCheck(s)
 		after := wake.Soonest(all.requeueAfter, p.requeueAfter)
-		if r := slices.Index(fromBestToWorst, p.state); r > rank {
-			all, rank = p, r
+		r := slices.Index(fromBestToWorst, p.state)
+		if saysWhy := s.currentResult() != nil; r > rank || r == rank && saysWhy && !known {
+			all, rank, known = p, r, saysWhy
 		}
 		all.requeueAfter = after
 	}

@@ -167,6 +167,7 @@ func TestDecideForJobSets(t *testing.T) {
 		"one isn't tried yet":             {jobs: []*checkSnapshot{placed(), given()}},
 		"one waits":                       {jobs: []*checkSnapshot{given(), given(unplaced("w1: full", true)), placed()}, want: kueue.CheckStatePending, message: "w1: full"},
 		"one can't be placed":             {jobs: []*checkSnapshot{placed(), given(unplaced("w1: too small", false)), given()}, want: kueue.CheckStateRetry, message: "too small"},
+		"one asked for all, too long":     {jobs: []*checkSnapshot{given(at(3 * time.Minute)), given(unplaced("w1: full", true), at(3*time.Minute))}, want: kueue.CheckStateRetry, message: "w1: full"},
 		"the hub runs one":                {jobs: []*checkSnapshot{placed(), given(func(s *checkSnapshot) { s.job.Spec.ManagedBy = nil })}, want: kueue.CheckStateRejected},
 		"the worker of one is lost":       {jobs: []*checkSnapshot{placed(), given(placedOn("w1", unreachable, lost), workloadIs(kueue.WorkloadAdmitted))}, want: kueue.CheckStateRetry},
 		"one has finished":                {jobs: []*checkSnapshot{finished, placed()}, want: kueue.CheckStateReady},
