@@ -163,7 +163,9 @@ func fitsInNoWorker(q *queue) {
 	}
 	uid := q.submit(jobSet("pair", replicated("driver", 1, forever), replicated("workers", 3, forever)), "12")
 	w := q.kueue.WorkloadOfUntil(uid, q.check(kueue.CheckStateRetry, ""))
-	q.t.Logf("The check says: %s", w.Status.AdmissionChecks[0].Message)
+	if why := w.Status.AdmissionChecks[0].Message; !strings.Contains(why, "w2: ") || !strings.Contains(why, "w3: ") {
+		q.t.Errorf("the check doesn't say why no worker takes the JobSet: %s", why)
+	}
 	q.kueue.WorkloadOfUntil(uid, kueuetest.SentBack)
 	for _, job := range q.each(pairJobs, ferrytest.Suspended) {
 		if at := ferrytest.ClusterOf(job); at != "" {
