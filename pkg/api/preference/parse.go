@@ -1,8 +1,10 @@
 package preference
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,10 +57,10 @@ func Parse(annotations map[string]string) (*Preference, error) {
 		if err != nil {
 			return nil, err
 		}
-		if i > 0 && s.after < p.steps[i-1].after {
-			return nil, problem("a step opens before the one that it follows")
-		}
 		p.steps = append(p.steps, s)
+	}
+	if !slices.IsSortedFunc(p.steps, func(a, b step) int { return cmp.Compare(a.after, b.after) }) {
+		return nil, problem("a step opens before the one that it follows")
 	}
 	return p, nil
 }

@@ -30,6 +30,7 @@ func TestPreferencePolicy(t *testing.T) {
 		" after 5m", "after after 5m", "* after 5m", "*after 5m", "a in (b)after 5m", "a=after 5m", "a= after 5m", "a,after 5m", "!after after\t5m\n", "a  after  5m  ",
 		"a,* after 5m", "**", "a b", "a after 5m after 6m", "é", "a after 5m\u00a0", "a=b after 05m", strings.Repeat("a;", 7) + "a", strings.Repeat("a;", 8) + "a",
 		"a; return", "return", "return; a", "a;return after 1m", "a after 5m; return after 1m", "a; return ;", "a; return after 5", "a; return=x", "a; return x",
+		"a after 30s; b; *b", "a after 30s;return ; *b-1",
 		"a; return; return", "a after 5m; return; return after 1m", "a; \treturn\n", "a; returnafter 1m", "a; return after 99999h99999m99999s",
 		strings.Repeat("a", 1025), "a=" + strings.Repeat("v", 64), strings.Repeat(" ", 1023) + "a", strings.Repeat(" ", 1024) + "a",
 	} {
