@@ -25,11 +25,7 @@ func NewJob(job *batchv1.Job) *scheduling.Job { return scheduling.NewJob(job) }
 
 // NewGroup reads a Job and its mates, to be judged together as a Job is by itself.
 func NewGroup(job *scheduling.Job, mates []Mate) *scheduling.Group {
-	read := make([]scheduling.Mate, len(mates))
-	for i := range mates {
-		read[i] = scheduling.Mate(mates[i])
-	}
-	return scheduling.NewGroup(job, read)
+	return scheduling.NewGroup(job, mates)
 }
 
 // ShapeOf is the Shape of the Pods that a template makes.

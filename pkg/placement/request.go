@@ -14,12 +14,7 @@ import (
 const MaxMates = scheduling.MaxMates
 
 // Mate stands for Pods of the Jobs of a group that are alike.
-type Mate struct {
-	// Job has their namespace, labels and template.
-	Job *batchv1.Job
-	// Pods is how many of them run at once.
-	Pods int64
-}
+type Mate = scheduling.Mate
 
 // Request asks for a place for one Job.
 type Request struct {

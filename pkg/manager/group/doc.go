@@ -4,6 +4,7 @@
 //	hub Job ──> Kinds.Of ──> ID: its group
 //	                         Members: where the Jobs of a group are ──> Places, Elsewhere
 //	JobSet  ──> JobSet.Jobs: those that it will have
+//	                         Kinship: Jobs that are alike ──> Kin
 //
 // A group is derived from the hub's Jobs at any time; there is no object of it. Its Jobs run in one
 // worker: that of the newest placement of those that haven't finished.

@@ -12,6 +12,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -61,15 +62,15 @@ func TestMembersCount(t *testing.T) {
 	workers := []string{"", "a", "b", "c"}
 	for range 200 {
 		var m Members
-		all := map[int]*Member{}
+		all := map[int]Member{}
 		for step := range 100 {
 			name := r.IntN(6)
-			var next *Member
+			var next Member
 			if r.IntN(4) > 0 {
-				next = &Member{On: workers[r.IntN(4)], Leaves: workers[r.IntN(4)], Finished: r.IntN(3) == 0, Since: time.Unix(int64(step), 0)}
+				next = Member{On: workers[r.IntN(4)], Leaves: workers[r.IntN(4)], Finished: r.IntN(3) == 0, Since: time.Unix(int64(step), 0)}
 			}
 			m.Replace(all[name], next)
-			if delete(all, name); next != nil {
+			if delete(all, name); next != (Member{}) {
 				all[name] = next
 			}
 			check(t, &m, all)
@@ -77,15 +78,15 @@ func TestMembersCount(t *testing.T) {
 	}
 }
 
-func check(t *testing.T, m *Members, all map[int]*Member) {
+func check(t *testing.T, m *Members, all map[int]Member) {
 	t.Helper()
 	over := true
-	var newest *Member
+	var newest Member
 	for _, member := range all {
 		if !member.Finished && (member.On != "" || member.Leaves != "") {
 			over = false
 		}
-		if !member.Finished && member.On != "" && (newest == nil || member.Since.After(newest.Since)) {
+		if !member.Finished && member.On != "" && (newest.On == "" || member.Since.After(newest.Since)) {
 			newest = member
 		}
 	}
@@ -94,9 +95,9 @@ func check(t *testing.T, m *Members, all map[int]*Member) {
 	}
 	places := m.Places()
 	switch {
-	case newest != nil && (len(places) == 0 || !places[0].Runs):
+	case newest.On != "" && (len(places) == 0 || !places[0].Runs):
 		t.Fatalf("places %v, but a Job runs in %s", places, newest.On)
-	case newest == nil && len(places) > 0 && places[0].Runs:
+	case newest.On == "" && len(places) > 0 && places[0].Runs:
 		t.Fatalf("places %v, and nothing runs", places)
 	}
 	for name, own := range all {
@@ -134,7 +135,7 @@ func TestPlaces(t *testing.T) {
 		for range 10 {
 			var m Members
 			for i := range c.jobs {
-				m.Replace(nil, &c.jobs[i])
+				m.Replace(Member{}, c.jobs[i])
 			}
 			if got := fmt.Sprint(m.Places()); got != c.want {
 				t.Errorf("%s: %s, want %s", what, got, c.want)
@@ -152,22 +153,22 @@ func TestJobsOfAJobSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, kin := range set.Jobs(func(name string) bool { return name == "pair-workers-1" }) {
-		got = append(got, fmt.Sprintf("%v %d %s %v", kin.Names, *kin.Job.Spec.Parallelism, kin.Job.Namespace, kin.Job.Annotations))
+	for _, kin := range set.Jobs(func(key types.NamespacedName) bool { return key.Name == "pair-workers-1" }) {
+		got = append(got, fmt.Sprintf("%v %d %s %v", kin.Keys, *kin.Job.Spec.Parallelism, kin.Job.Namespace, kin.Job.Annotations))
 	}
-	want := "[[pair-driver-0] 1 team map[] [pair-workers-0 pair-workers-2] 4 team map[a:b]]"
+	want := "[[team/pair-driver-0] 1 team map[] [team/pair-workers-0 team/pair-workers-2] 4 team map[a:b]]"
 	if fmt.Sprint(got) != want || set.UID != "1" {
 		t.Errorf("%v, want %s; UID %s", got, want, set.UID)
 	}
 	set.replicated[1].Replicas = ptr.To[int32](2_000_000_000)
-	if n := len(set.Jobs(func(string) bool { return false })[1].Names); n != maxReplicas-1 {
+	if n := len(set.Jobs(func(types.NamespacedName) bool { return false })[1].Keys); n != maxReplicas-1 {
 		t.Errorf("%d names", n)
 	}
 	set.replicated[1].Replicas = ptr.To[int32](-1)
-	if all := set.Jobs(func(string) bool { return false }); len(all) != 1 {
+	if all := set.Jobs(func(types.NamespacedName) bool { return false }); len(all) != 1 {
 		t.Errorf("%d kinds", len(all))
 	}
-	if job := set.Jobs(func(string) bool { return false })[0].Job; job.Labels[mirror.LabelReplicatedJob] != "driver" || metav1.GetControllerOf(job).UID != "1" {
+	if job := set.Jobs(func(types.NamespacedName) bool { return false })[0].Job; job.Labels[mirror.LabelReplicatedJob] != "driver" || metav1.GetControllerOf(job).UID != "1" {
 		t.Errorf("not as JobSet makes it: %+v", job.ObjectMeta)
 	}
 	if err := set.UnmarshalJSON([]byte(`{"spec": 1}`)); err == nil {
@@ -194,7 +195,7 @@ func FuzzJobSet(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, sent []byte) {
 		set := NewJobSet(ID{Name: "pair"})
 		if set.UnmarshalJSON(sent) == nil {
-			set.Jobs(func(string) bool { return false })
+			set.Jobs(func(types.NamespacedName) bool { return false })
 		}
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,11 +24,6 @@ const JobSetKind = "JobSet.jobset.x-k8s.io"
 // AnnotationExclusiveTopology on a Job has JobSet place it alone in a domain. JobSet's webhook for
 // Pods does that, which no worker has.
 const AnnotationExclusiveTopology = "alpha.jobset.sigs.k8s.io/exclusive-topology"
-
-// IsOfOneJob reports whether the label of a key tells Jobs apart that are made from one template.
-func IsOfOneJob(key string) bool {
-	return strings.HasPrefix(key, "jobset.sigs.k8s.io/") || strings.HasPrefix(key, "batch.kubernetes.io/") || key == "job-name" || key == "controller-uid"
-}
 
 // JobSet is what a client reads a JobSet into: as much of it as says which Jobs it will have. The
 // client asks for JSON, as there is no Go type of it here.
@@ -91,14 +85,6 @@ func (s *JobSet) UnmarshalJSON(sent []byte) error {
 	return nil
 }
 
-// Kin are Jobs of a group that are alike.
-type Kin struct {
-	// Names of the Jobs.
-	Names []string
-	// Job is one of them.
-	Job *batchv1.Job
-}
-
 // control has a Job be one of a part of the JobSet, suspended as it is.
 func (s *JobSet) control(job *batchv1.Job, part string) {
 	job.Namespace, job.Spec.Suspend = s.GetNamespace(), &s.suspended
@@ -112,7 +98,7 @@ func (s *JobSet) control(job *batchv1.Job, part string) {
 const maxReplicas = 10_000
 
 // Jobs are those that a JobSet will have, but for some.
-func (s *JobSet) Jobs(but func(name string) bool) []Kin {
+func (s *JobSet) Jobs(but func(types.NamespacedName) bool) []Kin {
 	var all []Kin
 	left := maxReplicas
 	for i := range s.replicated {
@@ -120,13 +106,14 @@ func (s *JobSet) Jobs(but func(name string) bool) []Kin {
 		kin := Kin{Job: &batchv1.Job{ObjectMeta: r.Template.ObjectMeta, Spec: r.Template.Spec}}
 		for index := range min(max(int(ptr.Deref(r.Replicas, 1)), 0), left) {
 			left--
-			if name := fmt.Sprintf("%s-%s-%d", s.GetName(), r.Name, index); !but(name) {
-				kin.Names = append(kin.Names, name)
+			key := types.NamespacedName{Namespace: s.GetNamespace(), Name: fmt.Sprintf("%s-%s-%d", s.GetName(), r.Name, index)}
+			if !but(key) {
+				kin.Keys = append(kin.Keys, key)
 			}
 		}
-		if len(kin.Names) > 0 {
+		if len(kin.Keys) > 0 {
 			s.control(kin.Job, r.Name)
-			kin.Job.Name = kin.Names[0]
+			kin.Job.Name = kin.Keys[0].Name
 			all = append(all, kin)
 		}
 	}

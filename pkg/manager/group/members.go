@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Member is what is known of one Job of a group.
+// Member is what is known of one Job of a group. Its zero value is nowhere.
 type Member struct {
 	// On is the worker that the Job is placed on; empty: none.
 	On string
@@ -33,9 +33,9 @@ type count struct {
 
 func (c *count) isEmpty() bool { return c.placed == 0 && c.finished == 0 && c.leaving == 0 }
 
-// Replace takes over what has changed of one Job; nil: it isn't in the group. It reports whether
-// that may concern the others.
-func (m *Members) Replace(before, next *Member) (concerns bool) {
+// Replace takes over what has changed of one Job, which is nowhere before it joins the group and
+// when it has left. It reports whether that may concern the others.
+func (m *Members) Replace(before, next Member) (concerns bool) {
 	place, busy := m.first(), m.busy()
 	m.add(before, -1)
 	m.add(next, 1)
@@ -59,10 +59,7 @@ func (m *Members) busy() (workers int) {
 	return workers
 }
 
-func (m *Members) add(member *Member, by int) {
-	if member == nil {
-		return
-	}
+func (m *Members) add(member Member, by int) {
 	if member.On != "" {
 		m.count(member.On, func(c *count) {
 			if c.newest.Before(member.Since) {
@@ -120,7 +117,7 @@ func (m *Members) Places() []Place {
 
 // Elsewhere is a worker other than a Job's in which other Jobs of its group are, or may still run;
 // empty: there is none. own is that Job.
-func (m *Members) Elsewhere(own *Member) (worker string) {
+func (m *Members) Elsewhere(own Member) (worker string) {
 	for name, c := range m.at {
 		others := c.placed + c.leaving
 		if !own.Finished {

@@ -97,7 +97,7 @@ func (r *Reconciler) questionOf(ctx context.Context, hub *allowance, whole *mirr
 		return refuse("Job %q: %v", job.Name, err)
 	}
 	request.Recent = whole.Recent.Paths()
-	if err := r.askedOfGroup(ctx, hub, s, &request); err != nil {
+	if err := r.askedOfGroup(ctx, hub, &request); err != nil {
 		return refuse("Job %q: %v", job.Name, err)
 	}
 	return request, placement.Subject{Placed: placed, Divisible: limit > 1, Suspended: !s.Admission.WantsCapacity(job)}, nil

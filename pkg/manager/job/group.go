@@ -5,11 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
-	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
@@ -24,7 +20,6 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/line"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/placement"
-	"github.com/jobferry/jobferry/pkg/util/digest"
 )
 
 // lookAtGroup reads what is known of the Jobs that belong together with one, and tells them where
@@ -33,23 +28,26 @@ func (r *Reconciler) lookAtGroup(t *turn) {
 	if t.Job == nil || t.unread != nil || t.Divided != nil || !mirror.Managed(t.Job) || mirror.Finished(t.Job) {
 		return
 	}
-	id := t.record.leaves(t.MayRunIn())
+	id, elsewhere := t.record.leaves(t.MayRunIn())
 	if id == (group.ID{}) {
 		return
 	}
 	r.lookAtConcerned()
-	t.Group = dispatch.Group{ID: id, Elsewhere: t.record.elsewhere()}
+	t.Group = dispatch.Group{ID: id, Elsewhere: elsewhere}
 	t.Return = nil // it would have to take the others along
 	if t.Assigned == nil {
 		return
 	}
-	if at := r.line.Place(id, ""); at != "" && at != t.Assigned.Name {
+	if at, _ := r.line.Place(id, ""); at != "" && at != t.Assigned.Name {
 		t.Assigned.Unwanted = cmp.Or(t.Assigned.Unwanted, fmt.Sprintf("%s runs in worker %s", id, at))
 	}
 }
 
 // stopAsking lets another Job of the group ask, if this one did.
 func (r *Reconciler) stopAsking(t *turn) {
+	if t.Group.ID == (group.ID{}) {
+		return
+	}
 	t.record.stopsAsking()
 	r.lookAtConcerned()
 }
@@ -69,8 +67,10 @@ func (r *Reconciler) lookAtConcerned() {
 // asksForGroup completes a question about a Job of a group. Nil: the Job asks. Otherwise another
 // one asks for all.
 func (r *Reconciler) asksForGroup(ctx context.Context, t *turn, a dispatch.Place, q *line.Question) (waits *result, err error) {
-	q.Group, q.Leave = t.Group.ID, a.Leave
-	if q.Group == (group.ID{}) || !r.line.NeedsKin(q.Group, q.Leave) {
+	if q.Group, q.Leave = t.Group.ID, a.Leave; q.Group == (group.ID{}) {
+		return nil, nil
+	}
+	if _, forAll := r.line.Place(q.Group, q.Leave); !forAll {
 		return nil, nil
 	}
 	if asker := t.record.asks(); asker != t.Key.Name {
@@ -79,32 +79,37 @@ func (r *Reconciler) asksForGroup(ctx context.Context, t *turn, a dispatch.Place
 		done.waits, done.waitsForGroup, done.after = hubstate.InLine, true, r.options.Timing.Recheck
 		return &done, nil
 	}
-	kin, err := r.kinOf(ctx, t.whole, t.Group.ID, t.Key)
-	if err != nil {
-		return nil, err
-	}
-	q.Kin, q.Mates = kin, line.Mates(kin)
-	r.ruleOut(q.PassedOver, t.Group.ID, kin)
-	return nil, nil
+	q.Kin, err = r.addMates(ctx, t.whole, q.Group, &q.Request)
+	return nil, err
 }
 
 // askedOfGroup adds to the request of an explanation what the Job's group asks for.
-func (r *Reconciler) askedOfGroup(ctx context.Context, hub *allowance, s *dispatch.Snapshot, request *placement.Request) error {
-	id, err := r.store.groups.kinds.Of(s.Job)
+func (r *Reconciler) askedOfGroup(ctx context.Context, hub *allowance, request *placement.Request) error {
+	id, err := r.store.groups.kinds.Of(request.Job)
 	if err != nil || id == (group.ID{}) {
 		return err
 	}
-	if at := r.line.Place(id, ""); at != "" {
-		request.PassedOver = line.Restricted(request.PassedOver, at, id, r.workers.list())
-		return nil
+	at, forAll := r.line.Place(id, "")
+	request.PassedOver = line.Restricted(request.PassedOver, at, id, r.workers.list())
+	if forAll {
+		_, err = r.addMates(ctx, hub, id, request)
 	}
-	kin, err := r.kinOf(ctx, hub, id, s.Key)
+	return err
+}
+
+// addMates has a Job ask for all of its group that have no room yet, and returns them.
+func (r *Reconciler) addMates(ctx context.Context, hub *allowance, id group.ID, request *placement.Request) ([]group.Kin, error) {
+	kin, err := r.kinOf(ctx, hub, id, keyOf(request.Job))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	request.Mates = line.Mates(kin)
+	for i := range kin {
+		if pods := placement.PodsWanted(kin[i].Job) * int64(len(kin[i].Keys)); pods > 0 {
+			request.Mates = append(request.Mates, placement.Mate{Job: kin[i].Job, Pods: pods})
+		}
+	}
 	r.ruleOut(request.PassedOver, id, kin)
-	return nil
+	return kin, nil
 }
 
 // maxKin bounds how many Jobs of a group are looked at one by one, when all are to be placed.
@@ -112,8 +117,9 @@ const maxKin = 256
 
 // kinOf are the other Jobs of a group that run, or are to: those that there are, and those that a
 // JobSet will have.
-func (r *Reconciler) kinOf(ctx context.Context, whole *allowance, id group.ID, own types.NamespacedName) ([]line.Kin, error) {
-	all, counted := &kinship{byTemplate: map[shapeOfKin]int{}}, map[types.NamespacedName]bool{own: true}
+func (r *Reconciler) kinOf(ctx context.Context, whole *allowance, id group.ID, own types.NamespacedName) ([]group.Kin, error) {
+	var all group.Kinship
+	counted := map[types.NamespacedName]bool{own: true}
 	for _, key := range r.store.jobsOf(id, maxKin, false) {
 		if key == own {
 			continue
@@ -123,29 +129,22 @@ func (r *Reconciler) kinOf(ctx context.Context, whole *allowance, id group.ID, o
 			continue
 		}
 		if admission := r.queues.Admission(ctx, job); admission.WantsCapacity(job) {
-			all.add(admission.AsResumed(job), key)
+			all.Add(admission.AsResumed(job), key)
 			counted[key] = true
 		}
 	}
 	if !id.JobSet {
-		return all.sorted(), nil
+		return all.Sorted(), nil
 	}
 	set, err := r.readJobSet(ctx, whole, id)
 	if set == nil || err != nil {
-		return all.sorted(), err
+		return all.Sorted(), err
 	}
-	inNamespace := func(name string) types.NamespacedName {
-		return types.NamespacedName{Namespace: id.Namespace, Name: name}
-	}
-	for _, kin := range set.Jobs(func(name string) bool { return counted[inNamespace(name)] || r.store.isFinished(inNamespace(name)) }) {
-		keys := make([]types.NamespacedName, 0, len(kin.Names))
-		for _, name := range kin.Names {
-			keys = append(keys, inNamespace(name))
-		}
+	for _, kin := range set.Jobs(func(key types.NamespacedName) bool { return counted[key] || r.store.isFinished(key) }) {
 		admission := r.queues.Admission(ctx, kin.Job)
-		all.add(admission.AsResumed(kin.Job), keys...)
+		all.Add(admission.AsResumed(kin.Job), kin.Keys...)
 	}
-	return all.sorted(), nil
+	return all.Sorted(), nil
 }
 
 // readJobSet reads the JobSet of a group; nil: it's gone, or can't be read, so that only the Jobs
@@ -170,54 +169,9 @@ func (r *Reconciler) readJobSet(ctx context.Context, whole *allowance, id group.
 	}
 }
 
-// kinship gathers Jobs of a group by what their Pods are.
-type kinship struct {
-	kin        []line.Kin
-	byTemplate map[shapeOfKin]int
-}
-
-// shapeOfKin is what Jobs have in common that are alike.
-type shapeOfKin struct {
-	template digest.Digest
-	pods     int64
-}
-
-func (k *kinship) add(job *batchv1.Job, keys ...types.NamespacedName) {
-	pods := placement.PodsWanted(job)
-	template := shapeOfKin{templateOf(job), pods}
-	i, known := k.byTemplate[template]
-	if !known {
-		i = len(k.kin)
-		k.byTemplate[template] = i
-		k.kin = append(k.kin, line.Kin{Job: job, Pods: pods})
-	}
-	k.kin[i].Keys = append(k.kin[i].Keys, keys...)
-}
-
-// sorted are the same whatever the order in which they were added.
-func (k *kinship) sorted() []line.Kin {
-	for i := range k.kin {
-		slices.SortFunc(k.kin[i].Keys, func(a, b types.NamespacedName) int { return strings.Compare(a.Name, b.Name) })
-	}
-	slices.SortFunc(k.kin, func(a, b line.Kin) int { return strings.Compare(a.Keys[0].Name, b.Keys[0].Name) })
-	return k.kin
-}
-
-// templateOf is equal of Jobs whose Pods are alike, but for the labels that tell Jobs apart, and
-// that ask for the same workers.
-func templateOf(job *batchv1.Job) digest.Digest {
-	labels := maps.Clone(job.Spec.Template.Labels)
-	maps.DeleteFunc(labels, func(key, _ string) bool { return group.IsOfOneJob(key) })
-	spec, err := job.Spec.Template.Spec.Marshal()
-	if err != nil { // it never fails
-		spec = []byte(err.Error())
-	}
-	return digest.Of(fmt.Sprint(labels, job.Annotations[v1alpha1.AnnotationClusterSelector], "\n", job.Annotations[v1alpha1.AnnotationClusterPreference], "\n", string(spec)))
-}
-
 // ruleOut adds the workers that other Jobs of the group don't want, or that can't take them: all go
 // to one.
-func (r *Reconciler) ruleOut(passedOver map[string]string, id group.ID, kin []line.Kin) {
+func (r *Reconciler) ruleOut(passedOver map[string]string, id group.ID, kin []group.Kin) {
 	for worker, why := range r.store.passedOverBy(id, r.clock.Now()) {
 		if passedOver[worker] == "" {
 			passedOver[worker] = why

@@ -71,11 +71,8 @@ func (s *store) joinLocked(r *record, job *batchv1.Job) {
 		}
 		of.records[r] = struct{}{}
 		r.member = &membership{of: of}
-		s.replaceLocked(r, nil, &next)
-		return
 	}
-	before := r.member.as
-	s.replaceLocked(r, &before, &next)
+	s.replaceLocked(r, next)
 }
 
 // placedAt is when a Job was placed where it is. In the same second, a move counts as later. A Job
@@ -95,8 +92,9 @@ func (s *store) leaveLocked(r *record) {
 	if r.member == nil {
 		return
 	}
-	of, before := r.member.of, r.member.as
-	s.replaceLocked(r, &before, nil)
+	of := r.member.of
+	s.replaceLocked(r, group.Member{})
+	s.stopAskingLocked(r, of)
 	if delete(of.records, r); len(of.records) == 0 {
 		delete(s.groups.byID, of.id)
 	}
@@ -104,24 +102,21 @@ func (s *store) leaveLocked(r *record) {
 }
 
 // replaceLocked takes over where a Job of a group is, and notes whom that concerns.
-func (s *store) replaceLocked(r *record, before, next *group.Member) {
-	if before != nil && next != nil && *before == *next {
+func (s *store) replaceLocked(r *record, next group.Member) {
+	of, before := r.member.of, r.member.as
+	if before == next {
 		return
 	}
-	of := r.member.of
 	ran := !of.members.IsOver()
 	concerns := of.members.Replace(before, next)
-	if next != nil {
-		r.member.as = *next
-	}
+	r.member.as = next
 	if ran && of.members.IsOver() {
 		s.groups.over[of.id] = struct{}{}
 	}
 	if concerns {
 		s.concernLocked(maps.Keys(of.records))
 	}
-	isPlaced := next != nil && next.On != "" && (before == nil || before.On != next.On)
-	if next == nil || next.Finished || isPlaced {
+	if isPlaced := next.On != "" && before.On != next.On; next.Finished || isPlaced {
 		s.stopAskingLocked(r, of)
 	}
 }
@@ -158,30 +153,19 @@ func (s *store) concerned() ([]types.NamespacedName, []group.ID) {
 	return keys, over
 }
 
-// elsewhere is a worker other than the Job's in which others of its group are, or may still run;
-// empty: there is none, or the Job is in no group. When they have left it, the Job is reconciled.
-func (r *record) elsewhere() string {
-	r.store.mu.Lock()
-	defer r.store.mu.Unlock()
-	if r.member == nil {
-		return ""
-	}
-	return r.member.of.members.Elsewhere(&r.member.as)
-}
-
 // leaves takes over the worker that the Job has yet to leave; empty: there is none. It returns the
-// Job's group.
-func (r *record) leaves(worker string) group.ID {
+// Job's group, and a worker other than the Job's in which others of it are, or may still run; empty:
+// there is none. When they have left it, the Job is reconciled.
+func (r *record) leaves(worker string) (id group.ID, elsewhere string) {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()
 	if r.member == nil {
-		return group.ID{}
+		return group.ID{}, ""
 	}
-	before := r.member.as
-	next := before
+	next := r.member.as
 	next.Leaves = worker
-	r.store.replaceLocked(r, &before, &next)
-	return r.member.of.id
+	r.store.replaceLocked(r, next)
+	return r.member.of.id, r.member.of.members.Elsewhere(next)
 }
 
 // asks returns the name of the Job that asks for a worker for the group of this one, which may be

@@ -59,7 +59,7 @@ type Question struct {
 	// Group is that of the Job; zero: it's in none. Kin are the Jobs of it that are to go to the same
 	// worker, and that have no room there yet.
 	Group group.ID
-	Kin   []Kin
+	Kin   []group.Kin
 	// Leave is the worker that the Job leaves; empty: it isn't placed.
 	Leave string
 }
@@ -82,8 +82,8 @@ func (l *Line) newEntry(q Question) *entry {
 		Exempt: q.Exempt, Usual: l.runtimes.Usual(job.Namespace),
 	}}
 	w.reads, w.out = placement.ReadsOf(&job.Spec.Template.Spec), l.stockouts.of(job) // without the lock: it takes a while
-	for _, kin := range q.Kin {                                                      // they need as much as so many Pods of its own
-		w.Pods += waiting.Loss(w.Shape, placement.ShapeOf(&kin.Job.Spec.Template)) * kin.Pods * int64(len(kin.Keys))
+	for _, mate := range q.Mates {                                                   // they need as much as so many Pods of its own
+		w.Pods += waiting.Loss(w.Shape, placement.ShapeOf(&mate.Job.Spec.Template)) * mate.Pods
 	}
 	if deadline := job.Spec.ActiveDeadlineSeconds; deadline != nil {
 		w.Runtime = time.Duration(*deadline)*time.Second + endGrace

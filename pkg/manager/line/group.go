@@ -5,31 +5,11 @@ import (
 	"maps"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/manager/group"
 	"github.com/jobferry/jobferry/pkg/placement"
 )
-
-// Kin are Jobs of a group that are alike.
-type Kin struct {
-	// Keys are their names.
-	Keys []types.NamespacedName
-	// Job is one of them, and Pods is how many Pods each runs at once.
-	Job  *batchv1.Job
-	Pods int64
-}
-
-// Mates are some Jobs, as a placement asks for them.
-func Mates(all []Kin) (mates []placement.Mate) {
-	for _, kin := range all {
-		if pods := kin.Pods * int64(len(kin.Keys)); pods > 0 {
-			mates = append(mates, placement.Mate{Job: kin.Job, Pods: pods})
-		}
-	}
-	return mates
-}
 
 // underway is where a group goes of which no hub Job says so yet: its Jobs that were placed there
 // are being written.
@@ -40,22 +20,18 @@ type underway struct {
 
 // Place is where a Job of a group has to go; empty: it's free to go anywhere. A Job that leaves its
 // worker isn't kept by those that stay there, nor drawn to a worker that takes no Jobs.
-func (l *Line) Place(id group.ID, leave string) string {
+//
+// forAll: one Job asks for the others, too, as they have no room yet: where nothing of the group
+// runs, and for what a JobSet lacks where the rest runs, as after a restart of the manager.
+// Otherwise Jobs join their group one by one.
+func (l *Line) Place(id group.ID, leave string) (worker string, forAll bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.groupPlaceLocked(id, leave).Worker
+	at := l.groupPlaceLocked(id, leave)
+	return at.Worker, l.isForAllLocked(id, at)
 }
 
-// NeedsKin reports whether a Job of a group asks for the others, too, as they have no room yet:
-// where nothing of the group runs, and for what a JobSet lacks where the rest runs, as after a
-// restart of the manager. Others join their group one by one.
-func (l *Line) NeedsKin(id group.ID, leave string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.needsKinLocked(id, l.groupPlaceLocked(id, leave))
-}
-
-func (l *Line) needsKinLocked(id group.ID, at group.Place) bool {
+func (l *Line) isForAllLocked(id group.ID, at group.Place) bool {
 	return at.Worker == "" || !l.holdsLocked(id, at.Worker) && (!at.Runs || id.JobSet)
 }
 
@@ -147,12 +123,13 @@ func (l *Line) groupChosenLocked(q *Question, w Worker, isFirst bool) {
 	l.dropHeldLocked(q.Group)
 	held := map[types.NamespacedName]string{}
 	for _, kin := range q.Kin {
-		if kin.Pods == 0 {
+		pods := placement.PodsWanted(kin.Job)
+		if pods == 0 {
 			continue
 		}
 		shape := shapeIn(w, kin.Job)
 		for _, key := range kin.Keys {
-			w.Ledger().Reserve(key, shape, kin.Pods)
+			w.Ledger().Reserve(key, shape, pods)
 			held[key] = w.Name()
 		}
 	}

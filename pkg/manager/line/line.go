@@ -115,22 +115,21 @@ func (l *Line) Ask(ctx context.Context, q Question) Answer {
 	l.dropChosenLocked(next.Key)
 	at := l.groupPlaceLocked(q.Group, q.Leave)
 	anywhere := next.request.PassedOver
-	if next.restrictTo(at.Worker, l.workers.Workers()); !l.needsKinLocked(q.Group, at) {
+	if next.restrictTo(at.Worker, l.workers.Workers()); !l.isForAllLocked(q.Group, at) {
 		next.asksAlone()
 	}
 	next.asked = l.freed.count()
 	avoids := func(worker string) bool { return l.order.Avoids(&next.Job, worker) }
-	decision, judged := l.decideLocked(ctx, next, l.admits(next), avoids, func(candidates []placement.Cluster) { l.awaitLocked(next, candidates) })
-	if !judged {
-		return Answer{}
-	}
-	if next.isFree(at, decision) {
+	await := func(candidates []placement.Cluster) { l.awaitLocked(next, candidates) }
+	decision, judged := l.decideLocked(ctx, next, l.admits(next), avoids, await)
+	if judged && next.isFree(at, decision) {
 		next.request.PassedOver = anywhere
-		if decision, judged = l.decideLocked(ctx, next, l.admits(next), avoids, func(candidates []placement.Cluster) { l.awaitLocked(next, candidates) }); !judged {
-			return Answer{}
-		}
+		decision, judged = l.decideLocked(ctx, next, l.admits(next), avoids, await)
 	}
-	if at != l.groupPlaceLocked(q.Group, q.Leave) { // while it was judged without the lock
+	switch {
+	case !judged:
+		return Answer{}
+	case at != l.groupPlaceLocked(q.Group, q.Leave): // while it was judged without the lock
 		l.jobs.Enqueue(next.Key)
 		return Answer{}
 	}

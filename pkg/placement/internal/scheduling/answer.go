@@ -104,17 +104,20 @@ type Count struct {
 // has made up ends nothing but this one answer: locks on the way are released by defer, or guard
 // nothing that can panic.
 func (j *Job) Judge(s *Snapshot, wanted int64) (answer Answer) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			answer = Answer{
-				Looked: NewSnapshot(nil, nil, nil), Verdict: FitsLater, Wanted: wanted, least: 1, Reasons: []Count{{Reason: cantJudge}},
-				Panic: fmt.Sprintf("%v\n%s", cause, debug.Stack()),
-			}
-		}
-	}()
+	defer contain(&answer, wanted)
 	answer, judged := bounded(j, func(j *Job, b *budget) Answer { return judge(s, j, wanted, b) })
 	answer.Unjudged = judged.unjudged
 	return answer
+}
+
+// contain ends a panic in the answer that nothing can be said.
+func contain(answer *Answer, wanted int64) {
+	if cause := recover(); cause != nil {
+		*answer = Answer{
+			Looked: NewSnapshot(nil, nil, nil), Verdict: FitsLater, Wanted: wanted, least: 1, Reasons: []Count{{Reason: cantJudge}},
+			Panic: fmt.Sprintf("%v\n%s", cause, debug.Stack()),
+		}
+	}
 }
 
 // judging stands for a plugin that refuses all workers that nobody can judge.

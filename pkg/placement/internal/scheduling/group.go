@@ -1,9 +1,7 @@
 package scheduling
 
 import (
-	"fmt"
 	"math"
-	"runtime/debug"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -19,6 +17,7 @@ const MaxMates = 16
 
 // Mate stands for Pods of other Jobs that must fit in the same worker at the same time.
 type Mate struct {
+	// Job has their namespace, labels and template.
 	Job *batchv1.Job
 	// Pods is how many of them run at once.
 	Pods int64
@@ -65,14 +64,7 @@ func NewGroup(job *Job, mates []Mate) *Group {
 // Judge says whether the Job, which wants a number of Pods at once, fits in a worker together with
 // its mates. The numbers are the Job's own. Where a mate is in the way, the reasons are the mate's.
 func (g *Group) Judge(s *Snapshot, wanted int64) (answer Answer) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			answer = Answer{
-				Looked: NewSnapshot(nil, nil, nil), Verdict: FitsLater, Wanted: wanted, least: 1, Reasons: []Count{{Reason: cantJudge}},
-				Panic: fmt.Sprintf("%v\n%s", cause, debug.Stack()),
-			}
-		}
-	}()
+	defer contain(&answer, wanted)
 	members := g.mates
 	if wanted > 0 {
 		members = slices.Insert(slices.Clone(members), 0, member{g.own, "", wanted})
@@ -111,9 +103,7 @@ func (g *Group) judge(s *Snapshot, members []member) (answers []Answer, unjudged
 		return answers, unjudged
 	}
 	t.meet()
-	b := t.budget()
-	together, field := within(b, members[0].job, func(_ *Job, b *budget) []Answer { return t.judge(s, b) })
-	t.spent(b)
+	together, field := attempt(t.members[0].job, func(_ *Job, b *budget) []Answer { return t.judge(s, b) })
 	if field != "" {
 		return answers, append(unjudged, notTogether)
 	}
@@ -152,25 +142,6 @@ func (t *team) meet() {
 		}
 		t.members[i].job = &met
 	}
-}
-
-// budget is half of what is left, as for a Job alone.
-func (t *team) budget() *budget {
-	j := t.members[0].job
-	if j.lightly {
-		return newBudget(*j.left, nil)
-	}
-	return newBudget(*j.left/2, j.Expired)
-}
-
-// spent takes the work off that was done by a budget.
-func (t *team) spent(b *budget) {
-	j := t.members[0].job
-	if j.lightly {
-		*j.left = b.left
-		return
-	}
-	*j.left -= *j.left/2 - max(b.left, 0)
 }
 
 // judge answers for a group of which each member fits by itself, at least later.

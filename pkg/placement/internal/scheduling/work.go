@@ -77,21 +77,32 @@ func (b *budget) spend(work int, field string) {
 // Lightly, it asks once.
 func bounded[T any](j *Job, ask func(*Job, *budget) T) (answer T, judged *Job) {
 	if j.lightly {
-		b := newBudget(*j.left, nil)
-		answer, _ = within(b, j, ask)
-		*j.left = b.left
+		answer, _ = attempt(j, ask)
 		return answer, j
 	}
 	for _, less := range []func(*Job, string) *Job{(*Job).without, (*Job).bare} {
-		b := newBudget(*j.left/2, j.Expired)
-		found, field := within(b, j, ask)
-		*j.left -= *j.left/2 - max(b.left, 0)
+		found, field := attempt(j, ask)
 		if field == "" {
 			return found, j
 		}
 		j = less(j, field)
 	}
 	return ask(j, nil), j
+}
+
+// attempt asks about a Job with half of the work that is left, or lightly with all, and returns the
+// field for which that was too little.
+func attempt[T any](j *Job, ask func(*Job, *budget) T) (answer T, field string) {
+	if j.lightly {
+		b := newBudget(*j.left, nil)
+		answer, field = within(b, j, ask)
+		*j.left = b.left
+		return answer, field
+	}
+	b := newBudget(*j.left/2, j.Expired)
+	answer, field = within(b, j, ask)
+	*j.left -= *j.left/2 - max(b.left, 0)
+	return answer, field
 }
 
 // Lightly has the Job judged only if that takes little work; the answers mean nothing if it was
