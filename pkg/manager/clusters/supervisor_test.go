@@ -207,7 +207,8 @@ func TestRestoredWorkerIsReadAnew(t *testing.T) {
 	worker := w.register("w1", c.Kubeconfig("t"))
 	c.Put("jobs", mirrorNamed("lost"))
 	w.until("both are known", func() bool { return worker.Synced() && worker.feed.Cached() == 2 })
-	w.until("a probe has seen the second", func() bool { return c.Requests("get kube-system") > 1 })
+	before := c.Requests("get revision")
+	w.until("a probe has seen the second", func() bool { return c.Requests("get revision") > before+1 })
 
 	restore()
 	w.untilState(worker, Refused, v1alpha1.ReasonRestored)
