@@ -154,8 +154,8 @@ func (s *store) concerned() ([]types.NamespacedName, []group.ID) {
 }
 
 // leaves takes over the worker that the Job has yet to leave; empty: there is none. It returns the
-// Job's group, and a worker other than the Job's in which others of it are, or may still run; empty:
-// there is none. When they have left it, the Job is reconciled.
+// Job's group, and a worker other than the Job's in which others of it are, or may still run, if
+// there is one. When they have left it, the Job is reconciled.
 func (r *record) leaves(worker string) (id group.ID, elsewhere string) {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()
