@@ -65,16 +65,17 @@ func (s *Snapshot) missingShards(others []*Worker) (restore Restore, found []*Wo
 	if s.Divided != nil {
 		p = s.Divided.Placement
 	}
+	var mirrors []shards.Mirror
 	for _, w := range others {
-		if !isPart(w.Mirror) || !s.mayHaveForgotten(w) {
-			continue
-		}
-		if next, adopted := p.Adopt(s.Job, w.Name, w.Mirror); adopted {
-			p, found = next, append(found, w)
+		if isPart(w.Mirror) && s.mayHaveForgotten(w) {
+			mirrors = append(mirrors, shards.Mirror{Shard: shards.Shard{Worker: w.Name}, Job: w.Mirror})
 		}
 	}
-	for _, w := range found { // when each has what is its own
-		p = p.Credit(s.Job, w.Name, w.Mirror)
+	p, adopted := p.Adopt(s.Job, mirrors)
+	for _, w := range others {
+		if slices.Contains(adopted, w.Name) {
+			found = append(found, w)
+		}
 	}
 	return Restore{Shards: &p}, found
 }

@@ -1,9 +1,6 @@
 package shards
 
 import (
-	"cmp"
-	"slices"
-
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
@@ -40,43 +37,6 @@ func Part(hub *batchv1.Job, s Shard, follows bool) *batchv1.Job {
 		part.Status.FailedIndexes = ptr.To(failed.String())
 	}
 	return &part
-}
-
-// Adopt adds the shard of a mirror that the hub doesn't know, as it was created after the backup
-// that the hub's etcd was put back to. False: the mirror isn't of completions that are unassigned.
-func (p Placement) Adopt(hub *batchv1.Job, worker string, m *batchv1.Job) (Placement, bool) {
-	amount, err := ParseAmount(m.Annotations[v1alpha1.AnnotationIndexes], Indexed(hub))
-	s := Shard{Worker: worker, Amount: amount, State: State{Parallelism: ptr.Deref(m.Spec.Parallelism, 1)}}
-	if err != nil || amount.Len() == 0 || s.IsOutdated(hub, m) {
-		return p, false
-	}
-	if IsFollowing(m) {
-		held, _ := s.Held(m)
-		s.Indexes, s.Returning = held, held.Minus(s.Indexes).String()
-	}
-	_, has := p.In(worker)
-	if has || len(s.Indexes.Intersect(p.indexes())) > 0 || s.Number > p.Unassigned(hub).Number {
-		return p, false
-	}
-	p.Shards = append(slices.Clone(p.Shards), s)
-	slices.SortFunc(p.Shards, func(a, b Shard) int { return cmp.Compare(a.Worker, b.Worker) })
-	return p, true
-}
-
-// Credit adds to a shard what its mirror has settled of the indexes that no shard has: the shard
-// had them before, as far as the hub knew, and has been given others since.
-func (p Placement) Credit(hub *batchv1.Job, worker string, m *batchv1.Job) Placement {
-	if !IsFollowing(m) { // in others, all that isn't in the shard counts as completed
-		return p
-	}
-	settled := SettledIn(m).Intersect(p.Unassigned(hub).Indexes)
-	p.Shards = slices.Clone(p.Shards)
-	for i := range p.Shards {
-		if p.Shards[i].Worker == worker {
-			p.Shards[i].Indexes = p.Shards[i].Indexes.Union(settled)
-		}
-	}
-	return p
 }
 
 // Asked is what the shard's mirror is to run: the shard without what its worker is asked to give
