@@ -93,15 +93,15 @@ var scenarios = map[string]struct {
 		jobferry_worker_throttled_seconds_total{worker="east"} 0+120x60`, 14, 30, "worker east"},
 
 	"Jobs wait, and others are placed": {"JobferryJobsNotPlaced", `
-		jobferry_jobs{worker="",phase="Pending"} 5x180
+		jobferry_jobs{worker="",state="Pending"} 5x180
 		jobferry_placements_total{worker="east"} 0+1x180`, 180, -1, ""},
 	"Jobs wait, and nothing moves": {"JobferryJobsNotPlaced", `
-		jobferry_jobs{worker="",phase="Pending"} 5x180
+		jobferry_jobs{worker="",state="Pending"} 5x180
 		jobferry_placements_total{worker="east"} 0+1x20 20x160`, 70, 85, "none has been placed"},
 	"Jobs wait, and none ever was placed": {"JobferryJobsNotPlaced", `
-		jobferry_jobs{worker="",phase="Pending"} 5x180`, 29, 31, ""},
+		jobferry_jobs{worker="",state="Pending"} 5x180`, 29, 31, ""},
 	"no Jobs": {"JobferryJobsNotPlaced", `
-		jobferry_jobs{worker="east",phase="Running"} 5x180`, 180, -1, ""},
+		jobferry_jobs{worker="east",state="Running"} 5x180`, 180, -1, ""},
 
 	"statuses in a second": {"JobferryStatusLate", `
 		jobferry_status_lag_seconds_bucket{worker="east",le="1"} 0+100x60

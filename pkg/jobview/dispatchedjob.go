@@ -48,16 +48,16 @@ type Status struct {
 	ClusterSelector string `json:"clusterSelector,omitempty"`
 }
 
-// Of returns what is to be seen of a hub Job, given the reason of its newest event.
-func Of(job *batchv1.Job, reason Reason) DispatchedJob {
-	state := StateOf(job)
+// Of returns what is to be seen of a hub Job.
+func Of(job *batchv1.Job, around Around) DispatchedJob {
+	state := StateOf(job, around)
 	return DispatchedJob{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: job.Name, Namespace: job.Namespace, UID: job.UID, ResourceVersion: job.ResourceVersion, Generation: job.Generation,
 			CreationTimestamp: job.CreationTimestamp, DeletionTimestamp: job.DeletionTimestamp, Labels: job.Labels,
 		},
 		Status: Status{
-			State: state, Workers: shards.WorkersOf(job), Why: why(job, state, reason),
+			State: state, Workers: shards.WorkersOf(job), Why: why(job, state, around),
 			Completions: completions(job), Active: job.Status.Active, Ready: job.Status.Ready,
 			Succeeded: job.Status.Succeeded, Failed: job.Status.Failed,
 			StartTime: job.Status.StartTime, EndTime: ended(job),

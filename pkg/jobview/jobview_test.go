@@ -64,17 +64,17 @@ func TestStateAndWhy(t *testing.T) {
 		"placed since":            {job(notReady), v1alpha1.EventPending, jobview.Starting, ""},
 		"its Pods wait":           {job(notReady), v1alpha1.EventPodsWaiting, jobview.Starting, "says"},
 		"its Pods run since":      {job(), v1alpha1.EventPodsWaiting, jobview.Running, ""},
-		"runs, out of touch":      {job(), v1alpha1.EventOutOfTouch, jobview.Running, "says"},
+		"runs, out of touch":      {job(), v1alpha1.EventOutOfTouch, jobview.OutOfTouch, "says"},
 		"placed":                  {job(notReady), v1alpha1.EventPlaced, jobview.Starting, ""},
 		"moves":                   {job(moving), v1alpha1.EventMoving, jobview.Moving, "says"},
-		"suspended":               {job(suspended), v1alpha1.EventSuspended, jobview.Suspended, ""},
+		"suspended":               {job(suspended), v1alpha1.EventSuspended, jobview.Suspending, ""},
 		"deleted":                 {job(deleting), v1alpha1.EventForbidden, jobview.Deleting, "says"},
 		"about to complete":       {job(condition(batchv1.JobSuccessCriteriaMet)), "", jobview.Completing, ""},
 		"about to fail":           {job(condition(batchv1.JobFailureTarget)), "", jobview.Failing, ""},
 		"complete, once deferred": {job(condition(batchv1.JobComplete)), v1alpha1.EventDeferred, jobview.Complete, ""},
 		"failed":                  {job(condition(batchv1.JobFailed)), v1alpha1.EventDeferred, jobview.Failed, "Reason: it has ended"},
 	} {
-		got := jobview.Of(row.job, jobview.Reason{Reason: row.reason, Message: "says"})
+		got := jobview.Of(row.job, jobview.Around{Reason: jobview.Reason{Reason: row.reason, Message: "says"}})
 		if got.Status.State != row.state || got.Status.Why != row.why {
 			t.Errorf("%s: %s, %q, want %s, %q", name, got.Status.State, got.Status.Why, row.state, row.why)
 		}
@@ -121,7 +121,7 @@ func TestMetadata(t *testing.T) {
 	got := jobview.Of(job(func(j *batchv1.Job) {
 		j.ResourceVersion, j.Labels = "7", map[string]string{"app": "x"}
 		j.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
-	}), jobview.Reason{})
+	}), jobview.Around{})
 	if got.UID != types.UID("uid") || got.ResourceVersion != "7" || got.Labels["app"] != "x" || got.ManagedFields != nil || got.Annotations != nil {
 		t.Errorf("%+v", got.ObjectMeta)
 	}
@@ -145,7 +145,7 @@ func TestColumns(t *testing.T) {
 			map[string]any{"Worker": "2 workers", "Workers": "east,west"},
 		},
 	} {
-		seen := jobview.Of(row.job, jobview.Reason{})
+		seen := jobview.Of(row.job, jobview.Around{})
 		for _, c := range jobview.Columns {
 			want, asked := row.want[c.Name]
 			if got := c.Cell(&seen, noon.Add(5*time.Minute)); asked && got != want {

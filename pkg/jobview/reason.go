@@ -1,6 +1,7 @@
 package jobview
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/mirror/shards"
 	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
@@ -68,17 +70,30 @@ func Newest(events []corev1.Event) map[Subject]Reason {
 }
 
 // why returns what an unfinished Job waits for, or how it failed.
-func why(job *batchv1.Job, state State, reason Reason) string {
+func why(job *batchv1.Job, state State, around Around) string {
+	reason := around.Reason
 	if failed := mirror.TrueCondition(&job.Status, batchv1.JobFailed); failed != nil {
 		return text.Clean(strings.TrimSuffix(failed.Reason+": "+failed.Message, ": "), text.MaxMessage)
 	}
-	if holds := waits[reason.Reason]; !state.IsFinal() && holds != nil && holds(state) {
+	if holds := waits[reason.Reason]; !state.IsFinal() && holds != nil && holds(state) && !isBackInTouch(job, state, around) {
 		return text.Clean(reason.Message, text.MaxMessage)
 	}
 	if state == Pending { // events expire
 		return hubstate.Wait(hubstate.Get(job, hubstate.Waits)).String()
 	}
 	return ""
+}
+
+// isBackInTouch reports whether the newest event says that a worker is out of touch, and it's back.
+func isBackInTouch(job *batchv1.Job, state State, around Around) bool {
+	if !around.Reason.isOutOfTouch() || around.OutOfTouch == nil || state == Deleting {
+		return false
+	}
+	workers := shards.WorkersOf(job)
+	if from := hubstate.Get(job, hubstate.MovedFrom); from != "" {
+		workers = append(workers, from)
+	}
+	return !slices.ContainsFunc(workers, around.OutOfTouch)
 }
 
 // Time is when an event last happened. Clients use different fields for it.

@@ -62,7 +62,7 @@ func EndedBefore(hub, mirror *batchv1.Job) Ended {
 // never moved, or someone edited what is kept. Indexes are left out if they are too many.
 func MovedWith(hub *batchv1.Job) (with batchv1.JobStatus, is bool) {
 	text := hubstate.Get(hub, hubstate.MovedWith)
-	return with, len(text) <= 2*maxMovedIndexes && json.Unmarshal([]byte(text), &with) == nil
+	return with, text != "" && len(text) <= 2*maxMovedIndexes && json.Unmarshal([]byte(text), &with) == nil
 }
 
 // maxMovedIndexes bounds the text of the indexes that a hub Job keeps of its last move, in bytes.

@@ -21,8 +21,8 @@ type Cluster struct {
 	Ready bool
 	// NotReady is the reason of the Ready condition while Ready is false, such as "Unreachable".
 	NotReady string
-	// Cordoned keeps new Jobs away.
-	Cordoned bool
+	// Cordoned keeps new Jobs away, and Drained those that run, too.
+	Cordoned, Drained bool
 	// Full: it has as many Jobs as it may have, and takes no new ones either.
 	Full bool
 	// Reserved: what is free there is for a Job that goes before the one that asks.

@@ -194,9 +194,11 @@ func checkReady(_ *ask, c *Cluster) *objection {
 	return &objection{message: fmt.Sprintf("not ready (%s)", c.NotReady)}
 }
 
-// Cordoned and full clusters keep what they have and take nothing new.
+// Cordoned, drained and full clusters take nothing new.
 func checkCordon(_ *ask, c *Cluster) *objection {
 	switch {
+	case c.Drained:
+		return &objection{message: "draining"}
 	case c.Cordoned:
 		return &objection{message: "cordoned"}
 	case c.Full:

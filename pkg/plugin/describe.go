@@ -10,7 +10,6 @@ import (
 	"k8s.io/kubectl/pkg/util/templates"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/show"
@@ -44,11 +43,7 @@ func gatherDescription(ctx context.Context, hub client.Client, subresources *acc
 	if err != nil {
 		return show.Description{}, err
 	}
-	d := show.Description{Job: job}
-	var workers v1alpha1.WorkerClusterList
-	if err := hub.List(ctx, &workers); err == nil { // users of a namespace may not see them
-		d.Workers = workers.Items
-	}
+	d := show.Description{Job: job, Workers: seenWorkers(ctx, hub)}
 	events, err := jobEvents(ctx, hub, job.Namespace, string(job.UID))
 	if err != nil {
 		return d, access.Explain(err)

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
-	"github.com/jobferry/jobferry/pkg/plugin/show"
 )
 
 func newDrain(c *cli) *cobra.Command {
@@ -79,7 +79,7 @@ func (c *cli) waitDrained(ctx context.Context, hub client.Client, name string) e
 		}
 		state = drainProgress(worker)
 		report(state)
-		return show.Drained(worker), nil
+		return jobview.IsDrained(worker), nil
 	})
 	if canceled(err) {
 		return &pendingError{access.Advise(fmt.Errorf("%s: not drained yet", state),

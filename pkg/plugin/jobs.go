@@ -82,7 +82,7 @@ func (c *cli) printJobs(ctx context.Context, hub client.Client, jobs []batchv1.J
 	if namespace != "" {
 		nothing = fmt.Sprintf("No Jobs of Jobferry found in namespace %s.", namespace)
 	}
-	columns := show.JobColumns{Namespace: namespace == "", Wide: wide, Line: c.lineOf(ctx, jobs)}
+	columns := show.JobColumns{Namespace: namespace == "", Wide: wide, Line: c.lineOf(ctx, jobs), OutOfTouch: show.OutOfTouch(seenWorkers(ctx, hub))}
 	return c.table(show.Jobs(jobs, events, c.now(), columns), nothing)
 }
 
@@ -96,7 +96,7 @@ func (c *cli) lineOf(ctx context.Context, jobs []batchv1.Job) map[types.Namespac
 	config, err := c.hubConfig()
 	for i := range jobs {
 		job := &jobs[i]
-		if err != nil || len(asked) == maxLines || asked[job.Namespace] || jobview.StateOf(job) != jobview.Pending {
+		if err != nil || len(asked) == maxLines || asked[job.Namespace] || jobview.StateOf(job, jobview.Around{}) != jobview.Pending {
 			continue
 		}
 		asked[job.Namespace] = true
@@ -166,6 +166,15 @@ func jobNamed(ctx context.Context, hub client.Client, key types.NamespacedName) 
 // ours returns the Jobs that Jobferry runs.
 func ours(jobs []batchv1.Job) []batchv1.Job {
 	return slices.DeleteFunc(jobs, func(job batchv1.Job) bool { return !mirror.Managed(&job) })
+}
+
+// seenWorkers are those of the hub; nil: users of a namespace may not see them.
+func seenWorkers(ctx context.Context, hub client.Client) []v1alpha1.WorkerCluster {
+	var workers v1alpha1.WorkerClusterList
+	if err := hub.List(ctx, &workers); err != nil {
+		return nil
+	}
+	return workers.Items
 }
 
 // eventsOfWaiting reads the events of Jobs, if at least one of them is unfinished.

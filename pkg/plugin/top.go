@@ -49,7 +49,7 @@ func (c *cli) top(cmd *cobra.Command, f *jobsFlags) error {
 		return err
 	}
 	fprintf(c.Out, "\n")
-	return c.table(show.TopJobs(list.Items, c.now().Truncate(time.Second), namespace == ""), "No unfinished Jobs of Jobferry found.")
+	return c.table(show.TopJobs(list.Items, show.OutOfTouch(seenWorkers(cmd.Context(), hub)), c.now().Truncate(time.Second), namespace == ""), "No unfinished Jobs of Jobferry found.")
 }
 
 // topWorkers omits the workers if the user lacks permission to list them.

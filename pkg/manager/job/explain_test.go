@@ -47,9 +47,9 @@ func TestExplainWhatAPlacementDoes(t *testing.T) {
 	w.step(time.Second)
 	writes := w.writes
 	want := []string{
-		"0/2 clusters available: 1 Insufficient cpu, 1 cordoned.",
+		"0/2 clusters available: 1 Insufficient cpu, 1 draining.",
 		"b FitsLater 1/2: 1 of 2 Pods fit now, no further one: 0/1 nodes are available: 1 Insufficient cpu.",
-		"a Excluded: cordoned",
+		"a Excluded: draining",
 	}
 	got := w.explained("train")
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -59,9 +59,9 @@ func TestExplainWhatAPlacementDoes(t *testing.T) {
 		t.Errorf("the event is %q", last)
 	}
 	want = []string{
-		"Placed on b. If it were placed now: b chosen, 1/2 clusters available: 1 cordoned.",
+		"Placed on b. If it were placed now: b chosen, 1/2 clusters available: 1 draining.",
 		"b FitsNow 2/2: all Pods fit now",
-		"a Excluded: cordoned",
+		"a Excluded: draining",
 	}
 	if diff := cmp.Diff(want, w.explained("other")); diff != "" {
 		t.Errorf("placed (-want +got):\n%s", diff)
@@ -87,13 +87,13 @@ func TestExplainOtherJobs(t *testing.T) {
 	w.step(time.Second)
 	for name, want := range map[string][]string{
 		"divided": {
-			"Suspended: it's placed when it's resumed. If that were now: a chosen, 1/2 clusters available: 1 cordoned.",
+			"Suspended: it's placed when it's resumed. If that were now: a chosen, 1/2 clusters available: 1 draining.",
 			"a FitsNow 1/1: 1 of 2 Pods fit now, no further one: 0/1 nodes are available: 1 Insufficient cpu.",
-			"b Excluded: cordoned",
+			"b Excluded: draining",
 		},
 		"train": {
-			"0/2 clusters available: 1 cordoned, 1 not allowed for the Job's queue.",
-			"a Excluded: not allowed for the Job's queue", "b Excluded: cordoned",
+			"0/2 clusters available: 1 draining, 1 not allowed for the Job's queue.",
+			"a Excluded: not allowed for the Job's queue", "b Excluded: draining",
 		},
 	} {
 		if diff := cmp.Diff(want, w.explained(name)); diff != "" {

@@ -227,7 +227,7 @@ func (s *store) isFinished(key types.NamespacedName) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.records[key]
-	return r != nil && r.indexed.Value().phase == PhaseFinished
+	return r != nil && r.indexed.Value().hasEnded()
 }
 
 // passedOverBy are the workers that can't take some Job of a group for now, with the reason.

@@ -245,8 +245,12 @@ func TestOnlyWhoMayGoIsLookedAt(t *testing.T) {
 // it.
 func TestExplainSaysWhereInLine(t *testing.T) {
 	w := newFullWorld(t)
+	w.queues(aJob("huge", pods(100), annotated(v1alpha1.AnnotationClusterSelector, "zone=a")))
 	w.queues(aJob("wide", pods(8)), aJob("later", pods(1)))
 	w.ends("small-1")
+	if huge, err := w.Explain(w.Context(), inTeam("huge")); err != nil || huge.Waiting != nil || huge.Line != nil {
+		t.Errorf("huge, which fits nowhere: %+v, %v", huge, err)
+	}
 	wide, err := w.Explain(w.Context(), inTeam("wide"))
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/line"
 	"github.com/jobferry/jobferry/pkg/manager/packed"
 )
@@ -116,7 +117,7 @@ type jobsCollector struct {
 
 var (
 	jobsDesc = prometheus.NewDesc("jobferry_jobs",
-		"Dispatched Jobs on the hub, by worker (empty: not placed) and phase.", []string{"worker", "phase"}, nil)
+		"Dispatched Jobs on the hub, by worker (empty: not placed) and state.", []string{"worker", "state"}, nil)
 	pendingDesc = prometheus.NewDesc("jobferry_pending_jobs",
 		"Jobs that wait in line for room in a worker, by the PriorityClass of their Pods (empty: none).", []string{"priority_class"}, nil)
 	unreleasedDesc = prometheus.NewDesc("jobferry_unreleased_mirrors",
@@ -141,7 +142,7 @@ func (c *jobsCollector) Describe(ch chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c *jobsCollector) Collect(ch chan<- prometheus.Metric) {
 	for is, n := range c.counted() {
-		ch <- prometheus.MustNewConstMetric(jobsDesc, prometheus.GaugeValue, float64(n), is.worker, string(is.phase))
+		ch <- prometheus.MustNewConstMetric(jobsDesc, prometheus.GaugeValue, float64(n), is.worker, string(is.state))
 	}
 	pending := map[string]int{}
 	for _, w := range c.line.Waits() {
@@ -162,17 +163,21 @@ func (c *jobsCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 	for _, worker := range c.workers.list() {
 		for phase, n := range mirrorPhases(worker.Mirrors()) {
-			ch <- prometheus.MustNewConstMetric(mirrorsDesc, prometheus.GaugeValue, float64(n), worker.Name(), string(phase))
+			ch <- prometheus.MustNewConstMetric(mirrorsDesc, prometheus.GaugeValue, float64(n), worker.Name(), phase)
 		}
 	}
 }
 
-// counted is the number of Jobs by worker and phase. What isn't the name of a worker makes no
+// counted is the number of Jobs by worker and state. What isn't the name of a worker makes no
 // series: any may be in a Job.
 func (c *jobsCollector) counted() map[status]int {
 	counts := map[status]int{}
 	for is, n := range c.store.counted() {
-		if _, registered := c.workers.get(is.worker); !registered {
+		w, registered := c.workers.get(is.worker)
+		if is.worker != "" && (!registered || w.View().State != clusters.Ready) {
+			is.state = is.state.WhenOutOfTouch()
+		}
+		if !registered {
 			is.worker = ""
 		}
 		counts[is] += n
@@ -183,18 +188,18 @@ func (c *jobsCollector) counted() map[status]int {
 // maxUnreleased bounds the series of one worker: it chooses how many there are.
 const maxUnreleased = 100
 
-func mirrorPhases(mirrors []packed.Facts) map[Phase]int {
-	count := map[Phase]int{}
+func mirrorPhases(mirrors []packed.Facts) map[string]int {
+	count := map[string]int{}
 	for _, m := range mirrors {
 		switch {
 		case m.Finished:
-			count[PhaseFinished]++
+			count["Finished"]++
 		case m.Suspended:
-			count[PhaseSuspended]++
+			count["Suspended"]++
 		case !m.Started:
-			count[PhasePlaced]++
+			count["Placed"]++
 		default:
-			count[PhaseRunning]++
+			count["Running"]++
 		}
 	}
 	return count

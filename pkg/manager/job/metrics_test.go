@@ -1,12 +1,17 @@
 package job
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
+	"github.com/jobferry/jobferry/pkg/jobview/jobviewtest"
+	"github.com/jobferry/jobferry/pkg/manager/clusters"
 )
 
 // A Job that goes when it was expected to has kept its reservation, and one for which others ran
@@ -66,5 +71,25 @@ func TestStockoutMetrics(t *testing.T) {
 	w.wantPlaced(map[string]string{"first": "b", "second": "b"})
 	if n := counted(t, "jobferry_pod_start_timeouts_total", "a"); n-before != 1 {
 		w.fail("%v are counted, want 1", n-before)
+	}
+}
+
+// TestStatesAreCounted: the metric has the state that all show.
+func TestStatesAreCounted(t *testing.T) {
+	for _, row := range jobviewtest.Jobs() {
+		w := newWorld(t)
+		for name, state := range map[string]clusters.State{"a": clusters.Ready, "b": clusters.Disconnected} {
+			w.worker(name).view.State = state
+		}
+		job := row.Job
+		worker := map[string]string{"west": "a", "south": "b"}[hubstate.Get(job, hubstate.Cluster)]
+		if shared := hubstate.Get(job, hubstate.Shards); shared != "" {
+			continue // it counts for each of its workers
+		}
+		hubstate.Set(job, hubstate.Changes{hubstate.Cluster: worker})
+		w.store.observe(job, w.clock.Now())
+		if got := w.collected(); got[strings.TrimSpace("jobs "+worker+" "+string(row.Want))] != 1 && got["jobs  "+string(row.Want)] != 1 {
+			t.Errorf("%s: counts %v, want one that is %s on %q", row.Name, got, row.Want, worker)
+		}
 	}
 }

@@ -119,7 +119,7 @@ func (s *store) observeMirror(worker string, key types.NamespacedName, m, last *
 			return true
 		}
 	}
-	hasEnded := r.indexed.Value().phase == PhaseFinished
+	hasEnded := r.indexed.Value().hasEnded()
 	switch {
 	case last == nil || m != nil || asked || !r.isPlacedLocked(worker, last):
 	case last.DeletionTimestamp == nil || !hasEnded:

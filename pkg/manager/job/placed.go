@@ -10,50 +10,24 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
 
-// Phase is where a hub Job is, as counted in metrics.
-type Phase string
-
-// The phases of a hub Job.
-const (
-	PhasePending   Phase = "Pending"
-	PhaseSuspended Phase = "Suspended"
-	PhasePlaced    Phase = "Placed"
-	PhaseRunning   Phase = "Running"
-	PhaseFinished  Phase = "Finished"
-)
-
-func phaseOf(job *batchv1.Job) Phase {
-	switch {
-	case mirror.Finished(job):
-		return PhaseFinished
-	case mirror.Suspended(job):
-		return PhaseSuspended
-	case len(shards.WorkersOf(job)) == 0:
-		return PhasePending
-	case job.Status.StartTime == nil:
-		return PhasePlaced
-	default:
-		return PhaseRunning
-	}
-}
-
-// status is a worker and the phase of a hub Job that is placed there; empty: of one that isn't
+// status is a worker and the state of a hub Job that is placed there; empty: of one that isn't
 // placed.
 type status struct {
 	worker string
-	phase  Phase
+	state  jobview.State
 }
 
-// placed is the phase of a hub Job, and the workers that it is placed on. Jobs that have the same
+// placed is the state of a hub Job while its workers are in touch, and the workers that it is placed on. Jobs that have the same
 // share it.
 type placed struct {
 	// names are the workers', in order, with a comma between.
 	names string
-	phase Phase
+	state jobview.State
 }
 
 // nowhere is that of a record whose hub Job wasn't seen.
@@ -64,8 +38,10 @@ func placedOf(job *batchv1.Job) placed {
 	names := slices.DeleteFunc(shards.WorkersOf(job), func(name string) bool {
 		return len(name) > validation.DNS1123SubdomainMaxLength
 	})
-	return placed{strings.Join(names, ","), phaseOf(job)}
+	return placed{strings.Join(names, ","), jobview.StateInTouch(job)}
 }
+
+func (p placed) hasEnded() bool { return p.state.IsFinal() }
 
 // bytesOfWorker is about what the store takes of a worker of a Job, beside its name.
 const bytesOfWorker = 192
@@ -81,7 +57,7 @@ func (p placed) bytes() int {
 // only leaves out workers.
 func (p placed) only(of func(worker string) bool) placed {
 	names := slices.DeleteFunc(p.workers(), func(name string) bool { return !of(name) })
-	return placed{strings.Join(names, ","), p.phase}
+	return placed{strings.Join(names, ","), p.state}
 }
 
 func (p placed) workers() []string {
@@ -113,11 +89,11 @@ func runOf(job *batchv1.Job) run {
 func (p placed) statuses() []status {
 	workers := p.workers()
 	if len(workers) == 0 {
-		return []status{{"", p.phase}}
+		return []status{{"", p.state}}
 	}
 	var all []status
 	for _, worker := range workers {
-		all = append(all, status{worker, p.phase})
+		all = append(all, status{worker, p.state})
 	}
 	return all
 }

@@ -178,7 +178,7 @@ func (r *record) updateLocked(change func(*memory)) {
 		r.memory = &memory{}
 	}
 	change(r.memory)
-	if r.indexed.Value().phase == PhaseFinished && reflect.ValueOf(r.memory).Elem().IsZero() {
+	if r.indexed.Value().hasEnded() && reflect.ValueOf(r.memory).Elem().IsZero() {
 		r.memory = nothing
 	}
 }

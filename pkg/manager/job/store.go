@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/manager/line"
 )
 
@@ -21,7 +22,7 @@ type store struct {
 	mu      sync.Mutex
 	records map[types.NamespacedName]*record
 	// onWorker has the Jobs placed on a worker, or by an empty name on none; counts the Jobs by worker
-	// and phase.
+	// and state.
 	onWorker map[string]map[*record]struct{}
 	counts   map[status]int
 	// names is what the placements of each namespace's Jobs take that name several workers. Beyond
@@ -96,7 +97,7 @@ func (s *store) of(key types.NamespacedName, id jobID) *record {
 	return nil
 }
 
-// indexLocked takes over the worker and the phase of a hub Job, and returns the workers whose Jobs
+// indexLocked takes over the worker and the state of a hub Job, and returns the workers whose Jobs
 // have changed.
 func (s *store) indexLocked(r *record, job *batchv1.Job) (changed []string) {
 	if s.records[r.key] != r {
@@ -107,7 +108,7 @@ func (s *store) indexLocked(r *record, job *batchv1.Job) (changed []string) {
 	if r.id == idOf(job) && r.indexed == next {
 		return nil
 	}
-	if next.Value().phase == PhaseFinished && (r.id != idOf(job) || before.phase != PhaseFinished) {
+	if next.Value().hasEnded() && (r.id != idOf(job) || !before.hasEnded()) {
 		s.runtimes.Learn(job, next.Value().workers())
 	}
 	s.unindexLocked(r)
@@ -227,7 +228,7 @@ func (s *store) unplaced() []types.NamespacedName {
 	defer s.mu.Unlock()
 	var keys []types.NamespacedName
 	for r := range s.onWorker[""] {
-		if r.indexed.Value().phase == PhasePending && r.deletion == "" {
+		if r.indexed.Value().state == jobview.Pending && r.deletion == "" {
 			keys = append(keys, r.key)
 		}
 	}
@@ -266,7 +267,7 @@ func (s *store) waitingIn(worker string) []types.NamespacedName {
 func (s *store) unfinished(worker string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.onWorker[worker]) - s.counts[status{worker, PhaseFinished}]
+	return len(s.onWorker[worker]) - s.counts[status{worker, jobview.Complete}] - s.counts[status{worker, jobview.Failed}]
 }
 
 // placed returns the number of all Jobs placed on a worker.
@@ -276,7 +277,7 @@ func (s *store) placed(worker string) int {
 	return len(s.onWorker[worker])
 }
 
-// counted returns the number of Jobs by worker and phase.
+// counted returns the number of Jobs by worker and state.
 func (s *store) counted() map[status]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
+	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/line"
 )
@@ -57,7 +58,7 @@ func TestStoreIndexes(t *testing.T) {
 		t.Errorf("two was moved: %v changed", changed)
 	}
 
-	want := map[status]int{{"a", PhasePlaced}: 1, {"a", PhaseFinished}: 1, {"b", PhasePlaced}: 1}
+	want := map[status]int{{"a", jobview.Starting}: 1, {"a", jobview.Failed}: 1, {"b", jobview.Starting}: 1}
 	if got := s.counted(); !maps.Equal(got, want) {
 		t.Errorf("counts %v, want %v", got, want)
 	}
@@ -122,7 +123,7 @@ func TestForgedPlacementsMakeNoSeries(t *testing.T) {
 	w := newWorld(t)
 	w.store.observe(onWorker("forged", "nowhere"), noon)
 	w.store.observe(onWorker("honest", "a"), noon)
-	want := map[string]float64{"jobs  Placed": 1, "jobs a Placed": 1}
+	want := map[string]float64{"jobs  OutOfTouch": 1, "jobs a Starting": 1}
 	if diff := cmp.Diff(want, w.collected()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -210,7 +211,7 @@ func TestHardlyAnythingIsRememberedOfAFinishedJob(t *testing.T) {
 	isNothing := func(when string) {
 		t.Helper()
 		r := w.store.records[jobKey]
-		if r == nil || r.indexed.Value() != (placed{"a", PhaseFinished}) || r.memory != nothing || !reflect.ValueOf(*nothing).IsZero() {
+		if r == nil || r.indexed.Value() != (placed{"a", jobview.Complete}) || r.memory != nothing || !reflect.ValueOf(*nothing).IsZero() {
 			t.Errorf("%s: %+v is remembered, in %+v", when, r.memory, r)
 		}
 	}

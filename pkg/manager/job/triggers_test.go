@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/placement"
@@ -51,7 +52,7 @@ func TestFreedCapacityEnqueuesJobs(t *testing.T) {
 		w.fail("%d Jobs are enqueued, want the one that has room", got)
 	}
 	w.run()
-	if got := w.store.counted(); got[status{"a", PhaseRunning}] != 1 || got[status{"", PhasePending}] != 1 {
+	if got := w.store.counted(); got[status{"a", jobview.Running}] != 1 || got[status{"", jobview.Pending}] != 1 {
 		w.fail("counts %v, want one Job to run, and one to wait", got)
 	}
 }
@@ -191,7 +192,7 @@ func (w *world) collected() map[string]float64 {
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			name := strings.TrimPrefix(f.GetName(), "jobferry_")
-			for _, label := range []string{"worker", "phase", "reason"} {
+			for _, label := range []string{"worker", "state", "phase", "reason"} {
 				for _, l := range m.GetLabel() {
 					if l.GetName() == label {
 						name += " " + l.GetValue()

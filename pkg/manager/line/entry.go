@@ -28,6 +28,8 @@ type entry struct {
 	// reads are what it's judged by besides, and out where no node came for its Pods.
 	reads placement.Reads
 	out   *jobStockouts
+	// fitsNowhere: no worker can take it, whatever ends there.
+	fitsNowhere bool
 	// altered: a RuntimeClass of the worker may alter what its Pods tolerate.
 	altered bool
 	// group is that of the Job: the others of it hold room, too. forGroup: it asks for all of them.

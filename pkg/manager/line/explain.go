@@ -19,17 +19,25 @@ import (
 const maxLine = 500
 
 // Explain says where a Job is in the line, with the other Jobs of its namespace; nil: it isn't in
-// it.
+// it. Jobs that fit in no worker, whatever ends there, have no place: no turn helps them.
 func (l *Line) Explain(key types.NamespacedName) (of *v1alpha1.WaitingExplanation, all []v1alpha1.WaitingJob) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	place := 0
+	place, last := 0, 0
 	for job := range l.order.Jobs() {
+		if !l.fitsNowhereLocked(job.Key) {
+			last++
+		}
+	}
+	for job := range l.order.Jobs() {
+		if l.fitsNowhereLocked(job.Key) {
+			continue
+		}
 		place++
 		if job.Key.Namespace != key.Namespace || job.Key != key && len(all) == maxLine {
 			continue
 		}
-		e := l.explainLocked(job, place)
+		e := l.explainLocked(job, place, last)
 		if job.Key == key {
 			of = &e
 		}
@@ -43,8 +51,13 @@ func (l *Line) Explain(key types.NamespacedName) (of *v1alpha1.WaitingExplanatio
 	return of, all
 }
 
-func (l *Line) explainLocked(job *waiting.Job, place int) v1alpha1.WaitingExplanation {
-	e := v1alpha1.WaitingExplanation{Place: place, Of: l.order.Len()}
+func (l *Line) fitsNowhereLocked(key types.NamespacedName) bool {
+	w := l.waiters[key]
+	return w != nil && w.fitsNowhere
+}
+
+func (l *Line) explainLocked(job *waiting.Job, place, last int) v1alpha1.WaitingExplanation {
+	e := v1alpha1.WaitingExplanation{Place: place, Of: last}
 	if r := l.order.Reservation(job); r != nil {
 		e.Worker, e.Latest = r.Worker, r.Certain
 		if !r.Start.IsZero() {

@@ -174,7 +174,7 @@ func Fits(job *batchv1.Job, v WorkerReader) bool { return fits(placement.Request
 // fits takes a Job to fit that was to be judged lightly, and takes much work.
 func fits(request placement.Request, v WorkerReader) bool {
 	c := candidate(v, keyOf(request.Job), placement.ReadsOf(&request.Job.Spec.Template.Spec))
-	c.Cordoned, c.Full, c.Namespaces = false, false, nil // what is placed may stay
+	c.Cordoned, c.Drained, c.Full, c.Namespaces = false, false, false, nil // what is placed may stay
 	if c.Capacity == nil {
 		return true
 	}
@@ -211,7 +211,8 @@ func candidate(v WorkerReader, held types.NamespacedName, reads placement.Reads)
 		Namespaces:    takes,
 		Ready:         ready,
 		NotReady:      why,
-		Cordoned:      view.Spec.Cordoned || view.Spec.Drain,
+		Cordoned:      view.Spec.Cordoned,
+		Drained:       view.Spec.Drain,
 		Full:          view.Full,
 		Weight:        view.Spec.Weight,
 		Cost:          view.Spec.Cost,

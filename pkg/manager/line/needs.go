@@ -13,6 +13,7 @@ import (
 // there.
 func (l *Line) setNeeds(w *entry, decision placement.Decision) {
 	w.Needs = map[string]waiting.Need{}
+	w.fitsNowhere = len(decision.Candidates) == 0 && !slices.ContainsFunc(decision.Rejections, func(r placement.Rejection) bool { return r.Reason.Passing() })
 	for i := range decision.Candidates {
 		c, need := &decision.Candidates[i], waiting.Need{}
 		if v, ok := l.workers.Worker(c.Cluster); ok && w.fitsByShape(v) {

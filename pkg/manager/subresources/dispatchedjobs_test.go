@@ -23,7 +23,7 @@ func (w *world) table() {
 	w.t.Helper()
 	hub := fake.NewClientset(hubJob())
 	hub.PrependWatchReactor("jobs", func(clienttesting.Action) (bool, watch.Interface, error) { return true, watch.NewRaceFreeFake(), nil })
-	jobs := dispatchedjobs.New(hub, w.server.options.RequestTimeout, w.server.log)
+	jobs := dispatchedjobs.New(hub, nil, w.server.options.RequestTimeout, w.server.log)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { jobs.Run(ctx); close(ended) }()

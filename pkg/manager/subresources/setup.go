@@ -6,10 +6,13 @@ import (
 	"net/http"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/subresources/dispatchedjobs"
 	"github.com/jobferry/jobferry/pkg/manager/subresources/kubelet"
@@ -22,7 +25,7 @@ import (
 //
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=events,verbs=list;watch
-// +kubebuilder:rbac:groups=jobferry.dev,resources=workerclusters,verbs=get
+// +kubebuilder:rbac:groups=jobferry.dev,resources=workerclusters,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",namespace=jobferry-system,resources=secrets,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=apiregistration.k8s.io,resources=apiservices,resourceNames=v1alpha1.subresources.jobferry.dev,verbs=list;watch;patch
 // +kubebuilder:rbac:groups="",resources=namespaces,resourceNames=kube-system,verbs=get
@@ -53,7 +56,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		return fmt.Errorf("subresources: %w", err)
 	}
 	s := newServer(options, mgr.GetLogger().WithName("subresources"))
-	jobs := dispatchedjobs.New(tableClient, options.RequestTimeout, s.log)
+	jobs := dispatchedjobs.New(tableClient, outOfTouch(ctx, mgr.GetClient()), options.RequestTimeout, s.log)
 	reviewer := newAccessReviewer(clientset.AuthorizationV1().SubjectAccessReviews())
 	h := newHandler(s, backends{
 		authorize: reviewer,
@@ -75,6 +78,17 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		}
 	}
 	return nil
+}
+
+// outOfTouch reports whether the hub reaches a worker, by what the manager's cache has of it.
+func outOfTouch(ctx context.Context, hub client.Reader) dispatchedjobs.OutOfTouch {
+	return func(worker string) bool {
+		w := &v1alpha1.WorkerCluster{}
+		if err := hub.Get(ctx, client.ObjectKey{Name: worker}, w); err != nil {
+			return apierrors.IsNotFound(err)
+		}
+		return jobview.IsOutOfTouch(w)
+	}
 }
 
 // setupAggregated adds the server of the aggregated API.

@@ -81,7 +81,7 @@ func (s *Server) workers(p *page) {
 	p.Body, p.Title, p.Section = "workers", "Workers", "workers"
 	p.Health = s.hub.WorkersHealth()
 	p.Workers = view.Workers(s.hub.Workers())
-	p.Summary = view.ListJobs(s.hub.Jobs(), view.Filter{}, 1, s.hub.Newest, p.Now)
+	p.Summary = view.ListJobs(s.hub.Jobs(), view.Filter{}, 1, s.hub.Around(), p.Now)
 	p.addTrouble("Jobs", s.hub.JobsHealth())
 }
 
@@ -93,7 +93,7 @@ func (s *Server) jobs(p *page) {
 		Text: strings.TrimSpace(query.Get("q")), Namespace: query.Get("namespace"), State: query.Get("state"), Worker: query.Get("worker"),
 	}
 	number, _ := strconv.Atoi(query.Get("page")) // the first one otherwise
-	p.Jobs = view.ListJobs(s.hub.Jobs(), filter, number, s.hub.Newest, p.Now)
+	p.Jobs = view.ListJobs(s.hub.Jobs(), filter, number, s.hub.Around(), p.Now)
 	p.addTrouble("events", s.hub.EventsHealth())
 }
 

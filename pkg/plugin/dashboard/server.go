@@ -17,7 +17,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/dashboard/hub"
 	"github.com/jobferry/jobferry/pkg/plugin/dashboard/view"
@@ -33,7 +32,7 @@ type Hub interface {
 	Jobs() []*batchv1.Job
 	Job(types.NamespacedName) *batchv1.Job
 	Workers() []*v1alpha1.WorkerCluster
-	Newest(*batchv1.Job) jobview.Reason
+	Around() view.Around
 	Details(context.Context, *batchv1.Job) view.JobInput
 	Queues(context.Context) view.Queues
 	Log(context.Context, types.NamespacedName, access.PodChoice, *corev1.PodLogOptions) (io.ReadCloser, error)

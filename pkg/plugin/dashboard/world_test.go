@@ -91,7 +91,9 @@ func (w *world) Job(key types.NamespacedName) *batchv1.Job {
 }
 
 func (w *world) Workers() []*v1alpha1.WorkerCluster { return w.workers }
-func (w *world) Newest(*batchv1.Job) jobview.Reason { return jobview.Reason{} }
+func (w *world) Around() view.Around {
+	return func(*batchv1.Job) jobview.Around { return jobview.Around{} }
+}
 func (w *world) Queues(context.Context) view.Queues { return view.Queues{} }
 func (w *world) Details(_ context.Context, job *batchv1.Job) view.JobInput {
 	in := w.details

@@ -54,13 +54,24 @@ func (d Description) Write(w io.Writer, now time.Time, p Palette) error {
 }
 
 func (d Description) writeHead(b *strings.Builder, p Palette) {
-	state := stateCell(jobview.StateOf(d.Job))
+	state := stateCell(jobview.StateOf(d.Job, d.around()))
 	field(b, "Name", d.Job.Name)
 	field(b, "Namespace", d.Job.Namespace)
 	painted(b, "State", p.paint(state.tone, state.text))
 	if failed := mirror.TrueCondition(&d.Job.Status, batchv1.JobFailed); failed != nil {
 		field(b, "Reason", oneLine(failed.Reason+": "+failed.Message))
 	}
+}
+
+// around is what is known of the Job beside itself.
+func (d Description) around() jobview.Around {
+	var ours []corev1.Event
+	for i := range d.Events {
+		if d.Events[i].From == Hub {
+			ours = append(ours, d.Events[i].Event)
+		}
+	}
+	return Around(d.Job, jobview.Newest(ours), OutOfTouch(d.Workers))
 }
 
 // fieldWidth aligns the values of the head.
@@ -137,10 +148,18 @@ func placeable(job *batchv1.Job, w *v1alpha1.WorkerCluster) cell {
 	case !meta.IsStatusConditionTrue(w.Status.Conditions, v1alpha1.ConditionReady):
 		return cell{"not ready", toneBad}
 	case !meta.IsStatusConditionTrue(w.Status.Conditions, v1alpha1.ConditionSchedulable):
-		return cell{"takes no new Jobs" + inParentheses(w, v1alpha1.ConditionSchedulable), toneWarn}
+		return cell{"takes no new Jobs" + whyUnschedulable(w), toneWarn}
 	default:
 		return cell{text: "can be chosen, if the Job fits"}
 	}
+}
+
+// whyUnschedulable is the reason in parentheses.
+func whyUnschedulable(w *v1alpha1.WorkerCluster) string {
+	if c := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionSchedulable); c != nil && c.Reason != "" {
+		return " (" + c.Reason + ")"
+	}
+	return ""
 }
 
 // isPreferred reports whether some step of a Job's preference selects a worker. One that can't be

@@ -16,6 +16,8 @@ import (
 // JobColumns are the optional columns of Jobs.
 type JobColumns struct {
 	Namespace, Wide bool
+	// OutOfTouch reports whether a worker is out of touch; nil: that isn't known.
+	OutOfTouch func(worker string) bool
 	// Line has the places of Jobs that wait for room.
 	Line map[types.NamespacedName]v1alpha1.WaitingExplanation
 }
@@ -33,7 +35,7 @@ func Jobs(jobs []batchv1.Job, events []corev1.Event, now time.Time, columns JobC
 	}
 	newest := jobview.Newest(events)
 	for i := range jobs {
-		job := jobview.Of(&jobs[i], newest[jobview.SubjectOf(&jobs[i])])
+		job := jobview.Of(&jobs[i], Around(&jobs[i], newest, columns.OutOfTouch))
 		place, waits := columns.Line[types.NamespacedName{Namespace: job.Namespace, Name: job.Name}]
 		if waits && job.Status.State == jobview.Pending {
 			job.Status.Why = strings.TrimSuffix("In line: "+inLine(&place, now)+". "+job.Status.Why, " ")
@@ -41,6 +43,20 @@ func Jobs(jobs []batchv1.Job, events []corev1.Event, now time.Time, columns JobC
 		t.Rows = append(t.Rows, jobRow(&job, now, columns))
 	}
 	return t
+}
+
+// Around is what is known of a Job beside itself.
+func Around(job *batchv1.Job, newest map[jobview.Subject]jobview.Reason, outOfTouch func(worker string) bool) jobview.Around {
+	return jobview.Around{Reason: newest[jobview.SubjectOf(job)], OutOfTouch: outOfTouch}
+}
+
+// OutOfTouch is jobview's.
+func OutOfTouch(workers []v1alpha1.WorkerCluster) func(worker string) bool {
+	all := make([]*v1alpha1.WorkerCluster, len(workers))
+	for i := range workers {
+		all[i] = &workers[i]
+	}
+	return jobview.OutOfTouchAmong(all)
 }
 
 func jobRow(job *jobview.DispatchedJob, now time.Time, columns JobColumns) []cell {
@@ -64,8 +80,9 @@ func jobRow(job *jobview.DispatchedJob, now time.Time, columns JobColumns) []cel
 var stateTones = map[jobview.State]tone{
 	jobview.Complete: toneGood, jobview.Completing: toneGood,
 	jobview.Failed: toneBad, jobview.Failing: toneBad,
-	jobview.Deleting: toneWarn, jobview.Pending: toneWarn, jobview.Moving: toneWarn, jobview.Starting: toneWarn,
-	jobview.Suspended: toneFaint, jobview.Running: tonePlain,
+	jobview.OutOfTouch: toneBad,
+	jobview.BackingOff: toneWarn, jobview.Moving: toneWarn, jobview.Pending: toneWarn, jobview.Starting: toneWarn, jobview.Deleting: toneWarn,
+	jobview.Suspending: toneFaint, jobview.Suspended: toneFaint, jobview.Paused: toneFaint, jobview.Running: tonePlain,
 }
 
 func stateCell(s jobview.State) cell { return cell{string(s), stateTones[s]} }

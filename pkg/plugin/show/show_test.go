@@ -13,6 +13,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/jobview/jobviewtest"
 )
 
 func someWorkers() []v1alpha1.WorkerCluster {
@@ -50,7 +51,7 @@ func someJobs() []batchv1.Job {
 		}),
 		job("held", waiting, func(j *batchv1.Job) { j.Spec.Suspend = ptr.To(true) }),
 		job("moving", func(j *batchv1.Job) {
-			hubstate.Set(j, hubstate.Changes{hubstate.MovedFrom: "east"})
+			hubstate.Set(j, hubstate.Changes{hubstate.MovedFrom: "east", hubstate.MovedWith: `{"succeeded":4}`})
 			j.Status.Active, j.Status.Ready = 0, ptr.To[int32](0)
 		}),
 		job("queue", func(j *batchv1.Job) { j.Spec.Completions = nil }),
@@ -79,7 +80,32 @@ func TestWorkers(t *testing.T) {
 func TestJobs(t *testing.T) {
 	golden(t, "jobs", render(t, Jobs(someJobs(), someEvents(), now, JobColumns{})))
 	golden(t, "jobs-wide", render(t, Jobs(someJobs(), someEvents(), now, JobColumns{Namespace: true, Wide: true})))
-	golden(t, "top-jobs", render(t, TopJobs(someJobs(), now, true)))
+	golden(t, "top-jobs", render(t, TopJobs(someJobs(), nil, now, true)))
+}
+
+// TestStates: the tables and the description show the state that all show.
+func TestStates(t *testing.T) {
+	workers := []v1alpha1.WorkerCluster{}
+	for _, w := range jobviewtest.Workers() {
+		workers = append(workers, *w)
+	}
+	for _, row := range jobviewtest.Jobs() {
+		jobs := []batchv1.Job{*row.Job}
+		listed := render(t, Jobs(jobs, nil, now, JobColumns{OutOfTouch: OutOfTouch(workers)}))
+		if !strings.Contains(listed, " "+string(row.Want)+" ") {
+			t.Errorf("%s: want %s:\n%s", row.Name, row.Want, listed)
+		}
+		if top := render(t, TopJobs(jobs, OutOfTouch(workers), now, false)); !row.Want.IsFinal() && !strings.Contains(top, " "+string(row.Want)+" ") {
+			t.Errorf("%s: want %s:\n%s", row.Name, row.Want, top)
+		}
+		var described strings.Builder
+		if err := (Description{Job: row.Job, Workers: workers}).Write(&described, now, Palette{}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(described.String(), "State:            "+string(row.Want)+"\n") {
+			t.Errorf("%s: want %s:\n%s", row.Name, row.Want, described.String())
+		}
+	}
 }
 
 func TestPods(t *testing.T) {

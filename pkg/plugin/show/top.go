@@ -27,7 +27,7 @@ func TopWorkers(items []v1alpha1.WorkerCluster) Table {
 }
 
 // TopJobs is the table of the progress of unfinished Jobs.
-func TopJobs(jobs []batchv1.Job, now time.Time, namespaces bool) Table {
+func TopJobs(jobs []batchv1.Job, outOfTouch func(worker string) bool, now time.Time, namespaces bool) Table {
 	t := Table{Header: []string{"JOB", "WORKER", "STATE", "ACTIVE", "READY", "SUCCEEDED", "FAILED", "RATE", "ETA"}}
 	if namespaces {
 		t.Header = append([]string{"NAMESPACE"}, t.Header...)
@@ -37,7 +37,7 @@ func TopJobs(jobs []batchv1.Job, now time.Time, namespaces bool) Table {
 		if mirror.Finished(job) {
 			continue
 		}
-		p, seen := progressOf(job, now), jobview.Of(job, jobview.Reason{})
+		p, seen := progressOf(job, now), jobview.Of(job, jobview.Around{OutOfTouch: outOfTouch})
 		cells := row(job.Name, seen.Worker(), stateCell(seen.Status.State), job.Status.Active, ptr.Deref(job.Status.Ready, 0),
 			seen.Succeeded(), job.Status.Failed, p.rate(), p.eta())
 		if namespaces {

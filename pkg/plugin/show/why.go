@@ -87,12 +87,12 @@ func whyTable(workers []v1alpha1.WorkerExplanation, wide bool) Table {
 	return t
 }
 
-// podsThatFit is how many Pods would fit now, of those that must fit at once.
+// podsThatFit is how many of the Pods that must fit at once would fit now.
 func podsThatFit(w *v1alpha1.WorkerExplanation) string {
 	if w.PodsNow == nil || w.PodsNeeded == nil {
 		return none
 	}
-	return fmt.Sprintf("%d/%d", *w.PodsNow, *w.PodsNeeded)
+	return fmt.Sprintf("%d/%d", min(*w.PodsNow, *w.PodsNeeded), *w.PodsNeeded)
 }
 
 // shortages are by how much the node is short that has most of it.

@@ -14,88 +14,28 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/jobview"
 )
 
-// workerStates are checked in order; the first that applies is shown.
-var workerStates = []struct {
-	tone tone
-	// state is empty when it doesn't apply.
-	state func(*v1alpha1.WorkerCluster) string
-}{
-	{toneWarn, when("Removing", func(w *v1alpha1.WorkerCluster) bool { return schedulableReason(w) == v1alpha1.ReasonRemoving })},
-	{toneFaint, when("Unknown", func(w *v1alpha1.WorkerCluster) bool {
-		return meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionReady) == nil
-	})},
-	{toneBad, lostState},
-	{toneBad, notReadyState},
-	{toneWarn, when("Drained", func(w *v1alpha1.WorkerCluster) bool { return Drained(w) })},
-	{toneWarn, when("Draining", func(w *v1alpha1.WorkerCluster) bool { return w.Spec.Drain })},
-	{toneWarn, when("Cordoned", func(w *v1alpha1.WorkerCluster) bool { return w.Spec.Cordoned })},
-	{toneBad, when("Ready (NamespaceSelectorInvalid)", func(w *v1alpha1.WorkerCluster) bool {
-		return schedulableReason(w) == v1alpha1.ReasonNamespaceSelectorInvalid
-	})},
-	{toneBad, when("Ready (TooManyMirrors)", func(w *v1alpha1.WorkerCluster) bool {
-		return schedulableReason(w) == v1alpha1.ReasonTooManyMirrors
-	})},
-	{toneWarn, when("Ready (CapacityUnknown)", func(w *v1alpha1.WorkerCluster) bool {
-		return schedulableReason(w) == v1alpha1.ReasonCapacityUnknown
-	})},
-	{toneWarn, when("Ready (PartlyChecked)", func(w *v1alpha1.WorkerCluster) bool {
-		return schedulableReason(w) == v1alpha1.ReasonPartlyChecked
-	})},
-	{toneGood, func(*v1alpha1.WorkerCluster) string { return "Ready" }},
+// workerTones are the tones of a worker's states.
+var workerTones = map[jobview.WorkerState]tone{
+	jobview.WorkerRemoving: toneWarn, jobview.WorkerUnknown: toneFaint, jobview.WorkerLost: toneBad, jobview.WorkerNotReady: toneBad,
+	jobview.WorkerDrained: toneWarn, jobview.WorkerDraining: toneWarn, jobview.WorkerCordoned: toneWarn, jobview.WorkerReady: toneGood,
 }
 
-func when(state string, applies func(*v1alpha1.WorkerCluster) bool) func(*v1alpha1.WorkerCluster) string {
-	return func(w *v1alpha1.WorkerCluster) string {
-		if applies(w) {
-			return state
-		}
-		return ""
-	}
+// limitTones are those of a Ready worker's limits.
+var limitTones = map[string]tone{
+	v1alpha1.ReasonNamespaceSelectorInvalid: toneBad, v1alpha1.ReasonTooManyMirrors: toneBad, v1alpha1.ReasonHeldElsewhere: toneBad,
+	v1alpha1.ReasonCapacityUnknown: toneWarn, v1alpha1.ReasonPartlyChecked: toneWarn,
 }
 
-func lostState(w *v1alpha1.WorkerCluster) string {
-	if !meta.IsStatusConditionTrue(w.Status.Conditions, v1alpha1.ConditionLost) {
-		return ""
-	}
-	return "Lost" + inParentheses(w, v1alpha1.ConditionReady)
-}
-
-func notReadyState(w *v1alpha1.WorkerCluster) string {
-	if meta.IsStatusConditionTrue(w.Status.Conditions, v1alpha1.ConditionReady) {
-		return ""
-	}
-	return "NotReady" + inParentheses(w, v1alpha1.ConditionReady)
-}
-
-func inParentheses(w *v1alpha1.WorkerCluster, condition string) string {
-	if c := meta.FindStatusCondition(w.Status.Conditions, condition); c != nil && c.Reason != "" {
-		return " (" + c.Reason + ")"
-	}
-	return ""
-}
-
-func schedulableReason(w *v1alpha1.WorkerCluster) string {
-	if c := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionSchedulable); c != nil {
-		return c.Reason
-	}
-	return ""
-}
-
-// Drained reports whether a worker that is being drained has no unfinished Job.
-func Drained(w *v1alpha1.WorkerCluster) bool {
-	return w.Spec.Drain && w.Status.ObservedGeneration >= w.Generation && w.Status.Jobs == 0
-}
-
-// workerState is the state of a worker in a word or two.
+// workerState is the state of a worker, and its reason in parentheses.
 func workerState(w *v1alpha1.WorkerCluster) cell {
-	for _, s := range workerStates {
-		if state := s.state(w); state != "" {
-			return cell{state, s.tone}
-		}
+	state, reason := jobview.WorkerStateOf(w)
+	if reason == "" {
+		return cell{string(state), workerTones[state]}
 	}
-	return cell{text: none}
+	return cell{fmt.Sprintf("%s (%s)", state, reason), cmp.Or(limitTones[reason], workerTones[state])}
 }
 
 // Workers is the table of WorkerClusters.

@@ -30,6 +30,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/jobview"
+	"github.com/jobferry/jobferry/pkg/jobview/jobviewtest"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
@@ -57,7 +58,7 @@ func serveHub(t *testing.T, answer http.HandlerFunc) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := New(client, time.Minute, logr.Discard())
+	s := New(client, jobview.OutOfTouchAmong(jobviewtest.Workers()), time.Minute, logr.Discard())
 	s.reasons.replace(listing{})
 	return s
 }
@@ -90,11 +91,25 @@ func TestWhatIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(jobview.Of(j, jobview.Reason{}), jobview.Of(got, jobview.Reason{})); diff != "" {
+	if diff := cmp.Diff(jobview.Of(j, jobview.Around{}), jobview.Of(got, jobview.Around{})); diff != "" {
 		t.Error(diff)
 	}
 	if size := got.Size(); size > 1000 || !mirror.Managed(got) || *got.Spec.CompletionMode != *j.Spec.CompletionMode {
 		t.Errorf("%d bytes are kept: %+v", size, got)
+	}
+}
+
+// TestStates: what's kept of a Job has its state, which is the one that all show.
+func TestStates(t *testing.T) {
+	for _, row := range jobviewtest.Jobs() {
+		s := serveHub(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(encode(t, row.Job)) })
+		got, err := s.Read(t.Context(), types.NamespacedName{Namespace: "team", Name: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.view(got).Status.State; got != row.Want {
+			t.Errorf("%s: %s, want %s", row.Name, got, row.Want)
+		}
 	}
 }
 
@@ -122,7 +137,7 @@ func TestWhatIsKeptOfAWatch(t *testing.T) {
 		case *batchv1.Job:
 			ok := object.Annotations[metav1.InitialEventsAnnotationKey] == "true" && object.ResourceVersion == "9"
 			if e.Type == watch.Added {
-				ok = cmp.Equal(jobview.Of(object, jobview.Reason{}), jobview.Of(full("a"), jobview.Reason{})) && object.Size() < 1000
+				ok = cmp.Equal(jobview.Of(object, jobview.Around{}), jobview.Of(full("a"), jobview.Around{})) && object.Size() < 1000
 			}
 			if !ok {
 				t.Errorf("%s: %+v", e.Type, object)

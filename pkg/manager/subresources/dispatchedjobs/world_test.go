@@ -66,7 +66,7 @@ func in(namespace string) func(*corev1.Event) {
 // newServer makes a Server of a hub, whose reasons are known.
 func newServer(objects ...runtime.Object) (*Server, *fake.Clientset) {
 	hub := fake.NewClientset(objects...)
-	s := New(hub, time.Minute, logr.Discard())
+	s := New(hub, nil, time.Minute, logr.Discard())
 	s.reasons.replace(listing{})
 	return s, hub
 }

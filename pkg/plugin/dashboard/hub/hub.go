@@ -18,6 +18,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
+	"github.com/jobferry/jobferry/pkg/plugin/dashboard/view"
 )
 
 // Hub is what a user may see of a hub.
@@ -157,7 +158,11 @@ func (h *Hub) Events(job *batchv1.Job) []corev1.Event {
 	return events
 }
 
-// Newest returns what Jobferry's newest event of a Job says.
-func (h *Hub) Newest(job *batchv1.Job) jobview.Reason {
-	return jobview.Newest(h.Events(job))[jobview.SubjectOf(job)]
+// Around says what is known of a Job beside itself. Of users who may not list the workers, the
+// events say which are out of touch.
+func (h *Hub) Around() view.Around {
+	outOfTouch := jobview.OutOfTouchAmong(h.Workers())
+	return func(job *batchv1.Job) jobview.Around {
+		return jobview.Around{Reason: jobview.Newest(h.Events(job))[jobview.SubjectOf(job)], OutOfTouch: outOfTouch}
+	}
 }

@@ -172,8 +172,8 @@ func TestFeeds(t *testing.T) {
 	if len(events) != 1 || events[0].Reason != "Pending" || events[0].Labels != nil {
 		t.Errorf("%+v: of the Job's own namespace, trimmed", events)
 	}
-	if h.Newest(job).Reason != "Pending" {
-		t.Errorf("%+v", h.Newest(job))
+	if is := h.Around()(job); is.Reason.Reason != "Pending" {
+		t.Errorf("%+v", is)
 	}
 }
 

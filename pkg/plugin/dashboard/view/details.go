@@ -136,7 +136,7 @@ func newWhy(e *v1alpha1.PlacementExplanation) *Why {
 func whyWorker(w *v1alpha1.WorkerExplanation) WhyWorker {
 	row := WhyWorker{Name: w.Name, Message: show.Printable(w.Message), Cost: show.Printable(w.CostPerHour), Placed: w.Placed, Answer: show.Answer(w.Answer)}
 	if w.PodsNow != nil && w.PodsNeeded != nil {
-		row.Fit = fmt.Sprintf("%d of %d", *w.PodsNow, *w.PodsNeeded)
+		row.Fit = fmt.Sprintf("%d of %d", min(*w.PodsNow, *w.PodsNeeded), *w.PodsNeeded)
 	}
 	for i := range w.Shortages {
 		s := &w.Shortages[i]

@@ -25,15 +25,20 @@ func (f Filter) Any() bool { return f != Filter{} }
 // NotPlaced as Filter.Worker selects the Jobs that are on no worker.
 const NotPlaced = "none"
 
+// Around says what is known of a Job beside itself.
+type Around func(*batchv1.Job) jobview.Around
+
 // facts are what a Job is filtered by.
 type facts struct {
 	job     *batchv1.Job
+	around  jobview.Around
 	state   jobview.State
 	workers []string
 }
 
-func factsOf(job *batchv1.Job) facts {
-	return facts{job, jobview.StateOf(job), shards.WorkersOf(job)}
+func factsOf(job *batchv1.Job, around Around) facts {
+	is := around(job)
+	return facts{job, is, jobview.StateOf(job, is), shards.WorkersOf(job)}
 }
 
 func (f Filter) hasText(job *batchv1.Job) bool {
@@ -64,11 +69,11 @@ type Choice struct {
 type counts struct{ namespaces, states, workers map[string]int }
 
 // sift returns what the filter selects, and the counts.
-func (f Filter) sift(jobs []*batchv1.Job) ([]facts, counts) {
+func (f Filter) sift(jobs []*batchv1.Job, around Around) ([]facts, counts) {
 	var selected []facts
 	n := counts{map[string]int{}, map[string]int{}, map[string]int{}}
 	for _, job := range jobs {
-		j := factsOf(job)
+		j := factsOf(job, around)
 		if !f.hasText(job) {
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
+	"github.com/jobferry/jobferry/pkg/plugin/show"
 )
 
 // JobInput is what is known of one Job.
@@ -60,8 +61,11 @@ type Fact struct{ Name, Value string }
 // NewJobPage makes the page of a Job.
 func NewJobPage(in JobInput, now time.Time) JobPage {
 	entries := entriesOf(in)
+	is := factsOf(in.Job, func(job *batchv1.Job) jobview.Around {
+		return show.Around(job, jobview.Newest(in.HubEvents), jobview.OutOfTouchAmong(in.Workers))
+	})
 	page := JobPage{
-		JobRow:   jobRow(factsOf(in.Job), jobview.Newest(in.HubEvents)[jobview.SubjectOf(in.Job)], now),
+		JobRow:   jobRow(is, now),
 		Facts:    jobFacts(in.Job),
 		Timeline: NewTimeline(in.Job, entries, in.Pods, now),
 		Indexes:  NewIndexMap(in.Job, in.Pods),
@@ -70,7 +74,7 @@ func NewJobPage(in JobInput, now time.Time) JobPage {
 		Reading:  in.Reading,
 	}
 	page.Bad = page.State.Tone == "bad"
-	page.Finished = jobview.StateOf(in.Job).IsFinal()
+	page.Finished = is.state.IsFinal()
 	if page.Indexes == nil && shards.Indexed(in.Job) {
 		page.IndexesOmitted = int(ptr.Deref(in.Job.Spec.Completions, 0))
 	}
@@ -78,7 +82,7 @@ func NewJobPage(in JobInput, now time.Time) JobPage {
 	page.Pods, page.PodsOmitted = podRows(in.Pods)
 	if in.Why != nil && !page.Finished {
 		page.Why = newWhy(in.Why)
-		if page.JobRow.Why == "" && jobview.StateOf(in.Job) == jobview.Pending { // its event has expired
+		if page.JobRow.Why == "" && is.state == jobview.Pending { // its event has expired
 			page.JobRow.Why = page.Why.Message
 		}
 	}

@@ -45,16 +45,13 @@ type JobRow struct {
 }
 
 // stateRank orders Jobs: what needs attention first, what has ended last.
-var stateRank = map[jobview.State]int{
-	jobview.Failing: 0, jobview.Moving: 1, jobview.Pending: 2, jobview.Starting: 3, jobview.Running: 4, jobview.Completing: 5,
-	jobview.Deleting: 6, jobview.Suspended: 7, jobview.Failed: 8, jobview.Complete: 9,
-}
+func stateRank(state jobview.State) int { return slices.Index(jobview.States, state) }
 
-// ListJobs makes a page of the list. newest returns what the newest event of a Job says.
-func ListJobs(jobs []*batchv1.Job, filter Filter, page int, newest func(*batchv1.Job) jobview.Reason, now time.Time) Jobs {
-	selected, n := filter.sift(jobs)
+// ListJobs makes a page of the list.
+func ListJobs(jobs []*batchv1.Job, filter Filter, page int, around Around, now time.Time) Jobs {
+	selected, n := filter.sift(jobs, around)
 	slices.SortFunc(selected, func(a, b facts) int {
-		return cmp.Or(cmp.Compare(stateRank[a.state], stateRank[b.state]),
+		return cmp.Or(cmp.Compare(stateRank(a.state), stateRank(b.state)),
 			b.job.CreationTimestamp.Compare(a.job.CreationTimestamp.Time),
 			cmp.Compare(a.job.Namespace, b.job.Namespace), cmp.Compare(a.job.Name, b.job.Name))
 	})
@@ -67,13 +64,13 @@ func ListJobs(jobs []*batchv1.Job, filter Filter, page int, newest func(*batchv1
 	end := min(start+PageSize, len(selected))
 	list.First, list.Last = min(start+1, end), end
 	for _, j := range selected[start:end] {
-		list.Rows = append(list.Rows, jobRow(j, newest(j.job), now))
+		list.Rows = append(list.Rows, jobRow(j, now))
 	}
 	return list
 }
 
-func jobRow(j facts, reason jobview.Reason, now time.Time) JobRow {
-	job := jobview.Of(j.job, reason)
+func jobRow(j facts, now time.Time) JobRow {
+	job := jobview.Of(j.job, j.around)
 	row := JobRow{
 		Namespace: job.Namespace, Name: job.Name, State: show.JobState(job.Status.State), Workers: job.Status.Workers,
 		Succeeded: job.Succeeded(), Percent: percent(&job.Status), Active: job.Status.Active, Failed: job.Status.Failed,
@@ -100,7 +97,7 @@ func percent(job *jobview.Status) int {
 func stateChoices(n map[string]int, chosen string) []Choice {
 	all := choices(n, chosen)
 	slices.SortStableFunc(all, func(a, b Choice) int {
-		return cmp.Compare(stateRank[jobview.State(a.Value)], stateRank[jobview.State(b.Value)])
+		return cmp.Compare(stateRank(jobview.State(a.Value)), stateRank(jobview.State(b.Value)))
 	})
 	for i := range all {
 		all[i].Tone = show.JobState(jobview.State(all[i].Value)).Tone

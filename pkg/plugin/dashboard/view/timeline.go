@@ -70,7 +70,7 @@ type history struct {
 // NewTimeline makes the timeline of a Job.
 func NewTimeline(job *batchv1.Job, events []show.Entry, pods []corev1.Pod, now time.Time) Timeline {
 	t := Timeline{From: job.CreationTimestamp.Time, To: now}
-	if end := jobview.Of(job, jobview.Reason{}).Status.EndTime; end != nil {
+	if end := jobview.Of(job, jobview.Around{}).Status.EndTime; end != nil {
 		t.To, t.Ended = end.Time, true
 	}
 	if !t.To.After(t.From) {
@@ -181,7 +181,7 @@ func (h history) firstRuns() (all []change) {
 // guessRuns notes what the Job itself knows of when it ran, where nothing else does.
 func (h history) guessRuns(known map[string]time.Time, note func(worker string, at time.Time)) {
 	started := h.job.Status.StartTime.Time
-	if len(known) == 0 && (ptr.Deref(h.job.Status.Ready, 0) > 0 || jobview.StateOf(h.job).IsFinal()) {
+	if len(known) == 0 && (ptr.Deref(h.job.Status.Ready, 0) > 0 || mirror.Finished(h.job)) {
 		movedAt, _ := h.movedAt()
 		for _, worker := range shards.WorkersOf(h.job) {
 			note(worker, slices.MaxFunc([]time.Time{started, movedAt}, time.Time.Compare))

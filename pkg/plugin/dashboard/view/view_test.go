@@ -18,6 +18,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/jobview"
+	"github.com/jobferry/jobferry/pkg/jobview/jobviewtest"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/plugin/show"
 )
@@ -74,7 +75,7 @@ func of(worker string, e corev1.Event) corev1.Event {
 	return e
 }
 
-func noReason(*batchv1.Job) jobview.Reason { return jobview.Reason{} }
+func alone(*batchv1.Job) jobview.Around { return jobview.Around{} }
 
 func TestListJobs(t *testing.T) {
 	jobs := []*batchv1.Job{job("a"), job("b", inNamespace("team-b")), job("c", unplaced), job("d", complete), job("e", func(j *batchv1.Job) {
@@ -95,7 +96,7 @@ func TestListJobs(t *testing.T) {
 		{Filter{Text: "team-b/"}, "b", "1 Running"},
 		{Filter{State: "Failed"}, "", "1 Pending, 3 Running, 0 Failed, 1 Complete"},
 	} {
-		list := ListJobs(jobs, row.filter, 1, noReason, now)
+		list := ListJobs(jobs, row.filter, 1, alone, now)
 		var names, states []string
 		for _, r := range list.Rows {
 			names = append(names, r.Name)
@@ -118,12 +119,12 @@ func TestPagesOfJobs(t *testing.T) {
 		jobs = append(jobs, job(fmt.Sprintf("j%03d", i)))
 	}
 	for page, want := range map[int]string{-1: "1 of 3: 1-100 j000", 2: "2 of 3: 101-200 j100", 3: "3 of 3: 201-201 j200", 9: "3 of 3: 201-201 j200"} {
-		list := ListJobs(jobs, Filter{}, page, noReason, now)
+		list := ListJobs(jobs, Filter{}, page, alone, now)
 		if got := fmt.Sprintf("%d of %d: %d-%d %s", list.Page, list.Pages, list.First, list.Last, list.Rows[0].Name); got != want {
 			t.Errorf("page %d: %s, want %s", page, got, want)
 		}
 	}
-	if none := ListJobs(nil, Filter{}, 1, noReason, now); none.First != 0 || none.Pages != 1 {
+	if none := ListJobs(nil, Filter{}, 1, alone, now); none.First != 0 || none.Pages != 1 {
 		t.Errorf("%+v", none)
 	}
 }
@@ -337,6 +338,21 @@ func TestWhyWithoutEvents(t *testing.T) {
 	} {
 		if got := NewJobPage(row.in, now).JobRow.Why; got != row.want {
 			t.Errorf("%s: %q, want %q", name, got, row.want)
+		}
+	}
+}
+
+// TestStates: the list and the page of a Job show the state that all show.
+func TestStates(t *testing.T) {
+	outOfTouch := jobview.OutOfTouchAmong(jobviewtest.Workers())
+	for _, row := range jobviewtest.Jobs() {
+		around := func(*batchv1.Job) jobview.Around { return jobview.Around{OutOfTouch: outOfTouch} }
+		list := ListJobs([]*batchv1.Job{row.Job}, Filter{}, 1, around, now)
+		page := NewJobPage(JobInput{Job: row.Job, Workers: jobviewtest.Workers()}, now)
+		for _, got := range []string{list.Rows[0].State.Text, list.States[0].Value, page.State.Text} {
+			if got != string(row.Want) {
+				t.Errorf("%s: %s, want %s", row.Name, got, row.Want)
+			}
 		}
 	}
 }

@@ -22,7 +22,7 @@ type Worker struct {
 	State show.Word
 	// Since is when the worker stopped being Ready; zero: it is.
 	Since time.Time
-	// Lost reports that its Jobs continue elsewhere.
+	// Lost reports that its Jobs may continue elsewhere.
 	Lost bool
 	// Problem says in words what is wrong.
 	Problem    string
