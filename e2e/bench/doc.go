@@ -87,8 +87,8 @@
 // compares all fields for managedFields. A status that is written by an UPDATE in protobuf costs as
 // much as by a merge patch, so the manager patches.
 //
-// A profile of 2,000 Jobs has no peak: 15% is to compress and unpack Jobs in the caches, 12% each to
-// read watches, to look at Jobs and to collect garbage.
+// A profile of 2,000 Jobs has no peak: 15% is to compress and unpack Jobs in the caches, 12% each
+// to read watches, to look at Jobs and to collect garbage.
 //
 // # Where the memory goes
 //
