@@ -144,7 +144,7 @@ func durationOf(text string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d < time.Second {
-		return 0, fmt.Errorf("%q is no time such as 12h or 7d", text)
+		return 0, fmt.Errorf("%q isn't a time such as 12h or 7d", text)
 	}
 	return d, nil
 }
