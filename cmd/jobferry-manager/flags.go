@@ -14,9 +14,9 @@ func addWorkers(set *pflag.FlagSet, o *manager.Options) {
 	set.StringVar((*string)(&o.Origin), "origin", "",
 		"id of this hub in its workers; default: the UID of the hub's namespace kube-system")
 	set.IntVar(&o.Concurrency, "concurrency", o.Concurrency, "number of Jobs that are reconciled at a time")
-	set.IntVar(&o.WorkerConcurrency, "worker-concurrency", o.WorkerConcurrency, "number of those that can wait for one worker")
+	set.IntVar(&o.WorkerConcurrency, "worker-concurrency", o.WorkerConcurrency, "how many of these reconciles can wait for one worker")
 	set.Var(&o.HubJobs.PerNamespace, "job-memory-per-namespace",
-		"how much of a namespace's Jobs is held in memory; the manager reads the others again when it needs them")
+		"how much memory the Jobs of a namespace may take; the manager reads the others again when it needs them")
 	c := &o.Connection
 	set.Float32Var(&c.QPS, "worker-qps", 1000, "limit of requests per second to each worker's API server")
 	set.IntVar(&c.Burst, "worker-burst", 2000, "limit of requests at once to each worker's API server")
@@ -24,7 +24,7 @@ func addWorkers(set *pflag.FlagSet, o *manager.Options) {
 	set.DurationVar(&c.RequestTimeout, "worker-request-timeout", 15*time.Second, "timeout of a request to a worker")
 	set.DurationVar(&c.ProbeInterval, "worker-probe-interval", 10*time.Second, "time between two probes of a worker")
 	set.DurationVar(&c.WorkerLostTimeout, "worker-lost-timeout", clusters.DefaultWorkerLostTimeout,
-		"how long a worker may be not Ready before its Jobs are moved to others; spec.workerLostTimeout of its WorkerCluster takes precedence")
+		"how long a worker may be not Ready before its Jobs move to other workers; spec.workerLostTimeout of its WorkerCluster takes precedence")
 	set.DurationVar(&c.ProbeTimeout, "worker-probe-timeout", 5*time.Second, "timeout of a probe of a worker")
 	set.DurationVar(&o.Fence.Duration, "fence-lease-duration", 40*time.Second,
 		"duration, in whole seconds, of the Lease in each worker with the embedded Job controller; the manager renews it four times in that time")
@@ -32,7 +32,7 @@ func addWorkers(set *pflag.FlagSet, o *manager.Options) {
 
 func addNamespaces(set *pflag.FlagSet, o *manager.Options) {
 	set.BoolVar(&o.DispatchAllNamespaces, "dispatch-all-namespaces", o.DispatchAllNamespaces,
-		"dispatch Jobs of namespaces without the label jobferry.dev/dispatch, too, if they name the dispatcher; never those of kube-* and of the manager's namespace")
+		"also dispatch Jobs that name the dispatcher in namespaces without the label jobferry.dev/dispatch; never those of kube-* and of the manager's namespace")
 	set.StringSliceVar((*[]string)(&o.Groups), "group-kinds", o.Groups,
 		"kinds of objects, each as KIND.GROUP, whose Jobs run in one worker")
 	set.StringVar((*string)(&o.DefaultPodSecurity), "default-pod-security", string(o.DefaultPodSecurity),
@@ -41,9 +41,9 @@ func addNamespaces(set *pflag.FlagSet, o *manager.Options) {
 
 func addHubKeys(set *pflag.FlagSet, o *manager.Options) {
 	set.StringSliceVar((*[]string)(&o.HubKeys), "keep-on-hub", o.HubKeys,
-		"keys of labels and annotations that aren't copied to workers, or domains, for all their keys, beside those that never are (docs/jobs.md)")
+		"keys of labels and annotations, or domains with all their keys, that aren't copied to workers; docs/jobs.md lists those that never are")
 	set.StringSliceVar((*[]string)(&o.CarryAccountAnnotations), "carry-service-account-annotations", o.CarryAccountAnnotations,
-		"keys of annotations, or domains, for all their keys, that copies of ServiceAccounts in workers get: who writes ServiceAccounts on the hub asks for their rights there")
+		"keys of annotations, or domains with all their keys, that are copied to workers with ServiceAccounts: whoever writes ServiceAccounts on the hub then asks for these rights there")
 }
 
 func addTiming(set *pflag.FlagSet, o *manager.Options) {
@@ -51,13 +51,13 @@ func addTiming(set *pflag.FlagSet, o *manager.Options) {
 	set.DurationVar(&t.ProgressFloor, "progress-floor", t.ProgressFloor,
 		"least time between two status writes of a Job that only report progress; longer while the hub is busy, unless it's 0")
 	set.DurationVar(&t.StuckNotice, "stuck-notice", t.StuckNotice,
-		"how long a Job may have no Pod before an event shows the worker's reason; at most 2s if it has Pods, and the worker says why none can start")
+		"how long a Job may have no Pod before an event shows the worker's reason; at most 2s if the worker says why its Pods can't start")
 	set.DurationVar(&t.StuckTimeout, "stuck-timeout", t.StuckTimeout,
-		"how long a Job may have no running Pod before it's moved to another worker, if neither the Job nor the worker says otherwise; only if none has run yet")
+		"how long a Job may have no running Pod before it moves to another worker; the Job's annotation and the WorkerCluster's podStartTimeout take precedence")
 	set.DurationVar(&t.ReleaseTimeout, "release-timeout", t.ReleaseTimeout,
-		"how long, beside the Pods' grace period, a worker may take to remove the mirror of a Job that is deleted or moved away; then the hub waits for it no longer")
+		"how long, in addition to the Pods' grace period, the hub waits until a worker has removed the mirror of a Job that is deleted or moved")
 	set.DurationVar(&t.Recheck, "recheck", t.Recheck, "how often an unfinished Job is reconciled without any event")
-	set.DurationVar(&o.PassOver, "pass-over", o.PassOver, "how long a worker that can't run a Job is no candidate for it")
+	set.DurationVar(&o.PassOver, "pass-over", o.PassOver, "how long the manager doesn't try a worker again for a Job that the worker can't run")
 }
 
 func addKueue(set *pflag.FlagSet, o *manager.Options) {
@@ -69,7 +69,7 @@ func addKueue(set *pflag.FlagSet, o *manager.Options) {
 	set.DurationVar(&k.RetryAfter, "kueue-retry-after", k.RetryAfter,
 		"how long a Job that fits on no worker keeps its quota")
 	set.DurationVar(&k.RequeueAfter, "kueue-requeue-after", k.RequeueAfter,
-		"how long a Job whose quota was released stays out of the queue; it doubles each time")
+		"how long a Job whose quota was released stays out of the queue; this time doubles with each release")
 	set.DurationVar(&k.MaxRequeueAfter, "kueue-max-requeue-after", k.MaxRequeueAfter,
 		"longest time that a Job whose quota was released stays out of the queue")
 }
@@ -78,7 +78,7 @@ func addTracing(set *pflag.FlagSet, o *manager.Options) {
 	set.StringVar(&o.Tracing.Endpoint, "tracing-endpoint", o.Tracing.Endpoint,
 		"OpenTelemetry collector that gets the traces of Jobs, such as localhost:4317, by OTLP over gRPC without TLS; default: no traces")
 	set.Int32Var(&o.Tracing.SamplingRatePerMillion, "tracing-sampling-rate-per-million", o.Tracing.SamplingRatePerMillion,
-		"of how many Jobs per million there are traces")
+		"how many Jobs per million have traces")
 }
 
 func addAdmission(set *pflag.FlagSet, o *admission.Options) {
@@ -98,5 +98,5 @@ func addPods(set *pflag.FlagSet, o *manager.PodsOptions) {
 	set.StringVar(&o.Address, "pods-address", o.Address, "with --pods: IP address at which the hub's API server reaches this replica")
 	set.Int32Var(&o.Port, "pods-port", o.Port, "with --pods: port of that address")
 	set.BoolVar(&o.RequestCertificate, "pods-request-certificate", o.RequestCertificate,
-		"with --pods: ask the hub's signer kubernetes.io/kubelet-serving for the certificate of that port, which somebody must approve; until then, and without this, it's self-signed")
+		"with --pods: request the certificate of that port from the hub's signer kubernetes.io/kubelet-serving; somebody must approve the request. Until then, and by default, the certificate is self-signed")
 }

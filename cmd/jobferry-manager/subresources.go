@@ -36,12 +36,12 @@ func (f *subresourcesFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.secret, "subresources-cert-secret", "jobferry-subresources-cert",
 		"Secret in which the manager keeps the aggregated API's certificate")
 	set.StringVar(&f.certFile, "subresources-cert-file", "",
-		"certificate of the aggregated API, such as one of cert-manager, in place of one that the manager issues; it's read again when it changes")
+		"certificate of the aggregated API, for example from cert-manager; the manager reads it again when it changes. Default: the manager issues one")
 	set.StringVar(&f.keyFile, "subresources-key-file", "", "private key of --subresources-cert-file")
 	set.IntVar(&f.StreamsPerUser, "subresources-streams-per-user", 50, "limit of logs and sessions (exec, attach, portforward) that a user has open at a time")
-	set.IntVar(&f.Streams, "subresources-streams", 1000, "limit of logs and sessions that all users have open at a time; no namespace gets more than a quarter of those that are free")
+	set.IntVar(&f.Streams, "subresources-streams", 1000, "limit of logs and sessions that all users have open at a time; a namespace gets a further one only while it has fewer than a quarter of the free ones")
 	set.IntVar(&f.WatchesPerUser, "subresources-watches-per-user", 10, "limit of watches of dispatchedjobs that a user has open at a time")
-	set.IntVar(&f.Watches, "subresources-watches", 100, "limit of watches of dispatchedjobs that all users have open at a time; no namespace gets more than a quarter of those that are free")
+	set.IntVar(&f.Watches, "subresources-watches", 100, "limit of watches of dispatchedjobs that all users have open at a time; a namespace gets a further one only while it has fewer than a quarter of the free ones")
 	set.BoolVar(&f.LogArguments, "subresources-log-arguments", false, "log the arguments of commands that users run in containers; they may be secret")
 }
 

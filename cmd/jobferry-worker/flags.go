@@ -29,19 +29,19 @@ func (f *jobFlags) add(set *pflag.FlagSet) {
 	f.set = set
 	o := &f.options
 	set.BoolVar(&f.dropIn, "drop-in", f.dropIn,
-		"replace the built-in Job controller: run Jobs without spec.managedBy, with its finalizer and its names of metrics; "+
-			"only for clusters where it doesn't run. With --managed-by, the process runs those Jobs, too, with --tracking-finalizer")
+		"replace the built-in Job controller, in clusters where it doesn't run: run Jobs without spec.managedBy, with its finalizer and "+
+			"its names of metrics. With --managed-by, the process also runs those Jobs, with --tracking-finalizer")
 	set.StringVar(&f.as, "as", f.as,
-		"user to make all requests as, such as system:serviceaccount:kube-system:job-controller, the built-in's, for policies that go by it")
+		"user as whom to make all requests, for policies that name the built-in controller's user: system:serviceaccount:kube-system:job-controller")
 	set.StringArrayVar(&o.ManagedBy, "managed-by", o.ManagedBy,
 		`value of spec.managedBy whose Jobs to run; repeat for more; "" stands for Jobs without the field`)
 	set.StringVar(&o.TrackingFinalizer, "tracking-finalizer", o.TrackingFinalizer, "finalizer of Pods until they are counted")
 	set.IntVar(&o.Concurrency, "concurrent-job-syncs", o.Concurrency, "number of Jobs to sync at a time")
 	set.DurationVar(&o.PodFailureBackoff, "pod-failure-backoff", o.PodFailureBackoff,
-		"delay after a first failed Pod; doubles with each further one")
+		"delay after the first failed Pod; it doubles with each further one")
 	set.DurationVar(&o.MaxPodFailureBackoff, "max-pod-failure-backoff", o.MaxPodFailureBackoff, "longest delay after failed Pods")
 	set.DurationVar(&o.SyncBatchPeriod, "sync-batch-period", o.SyncBatchPeriod,
-		"how long to collect events of a Job's Pods before a sync; a tenth of it once all Pods have ended, or a quarter that is ten or more")
+		"how long to collect events of a Job's Pods before a sync; a tenth of this when all Pods, or a quarter of them and at least ten, have ended")
 	set.IntVar(&o.MaxUncountedPods, "max-uncounted-pods", o.MaxUncountedPods,
 		"number of uncounted Pods that a Job's status may list at a time: a hub takes at most 5,000")
 	set.IntVar(&o.MaxPodCreateDeletePerSync, "max-pod-create-delete-per-sync", o.MaxPodCreateDeletePerSync,

@@ -57,4 +57,49 @@
 //     them at rest.
 //   - The worker's own Job controller collects a Job's changes for a second or so before it writes
 //     them.
+//
+// # Where the time goes
+//
+// CPU for each of 500 Jobs until all are Complete, on the mean of five rounds with -bound:
+//
+//	                                Jobferry  lower bound    floor
+//	hub: etcd                         2.0 ms       1.9 ms   0.1 ms
+//	hub: kube-apiserver              12.7 ms      10.2 ms   0.2 ms
+//	hub: kube-controller-manager      1.0 ms       1.1 ms   0.1 ms
+//	workers: etcd                     4.4 ms       4.6 ms   3.5 ms
+//	workers: kube-apiserver          29.2 ms      29.3 ms  22.8 ms
+//	workers: all others              11.4 ms      12.0 ms   9.6 ms
+//	all clusters                     60.7 ms      59.2 ms  36.3 ms
+//	manager                           8.8 ms       0.0 ms   0.0 ms
+//
+// The same Jobs cost two clusters a quarter to a third more than one. An event costs the hub's API
+// server 0.6 to 0.9 ms. What one write costs, with 500 of a kind at a time:
+//
+//	write                               kube-apiserver     etcd
+//	the user's CREATE of a Job                 1.58 ms  0.40 ms
+//	PATCH, placement and finalizer             2.06 ms  0.36 ms
+//	UPDATE of the status, started              1.52 ms  0.34 ms
+//	UPDATE of the status, Complete             2.22 ms  0.38 ms
+//	CREATE of an event                         0.62 ms  0.20 ms
+//	the user's DELETE                          1.14 ms  0.32 ms
+//
+// A patch costs more than a creation: the API server encodes the Job as JSON, merges, decodes, and
+// compares all fields for managedFields. A status that is written by an UPDATE in protobuf costs as
+// much as by a merge patch, so the manager patches.
+//
+// A profile of 2,000 Jobs has no peak: 15% is to compress and unpack Jobs in the caches, 12% each
+// to read watches, to look at Jobs and to collect garbage.
+//
+// # Where the memory goes
+//
+// With 50,000 live Jobs on 100 workers, the manager holds 270 MB: 51 MB are Jobs and mirrors, 36 MB
+// the capacity that Jobs and nodes take, 36 MB Pods as the scheduler's rules see them, 23 MB what
+// is remembered of Jobs, and 20 MB the times of Pods. There are also 36 MB of stacks of 7,154
+// goroutines (71 for each worker), and 50 MB of the program. A start allocates 190 KB for each Job:
+// a quarter to decode what the watches bring, a fifth to unpack Jobs from the caches, 13% to
+// compare mirrors with their Jobs, 10% to add up what Pods request.
+//
+// The time of a handover grows with the number of Jobs: 1.2 s with 10,000 on 10 workers, 1.8 s with
+// 25,000 on 50, 3 to 4.5 s with 50,000 on 100. The new leader uses both cores meanwhile. Three
+// quarters of that are to look at Jobs. New Jobs go first.
 package bench

@@ -14,6 +14,9 @@
 //	```yaml    with an apiVersion: the hub's API server must accept it (a dry run)
 //	<!-- by: e2e/dispatch -->   right above a block: it isn't run here, the tests in that folder show what it says
 //
+// The tests of links and of statements need no clusters: links lead somewhere, and what pages would
+// easily contradict each other about is said alike.
+//
 // # The stage hand
 //
 // On the hub, Pods are simulated: when Helm installs a Deployment of ours, a stage hand starts the

@@ -18,7 +18,7 @@ import (
 // pages are read in this order: each goes on where those before it have left hub and workers.
 var pages = []string{
 	"README.md",
-	"docs/README.md", "docs/concepts.md", "docs/install.md", "docs/register.md", "docs/submit.md", "docs/jobs.md", "docs/logs.md", "docs/pods.md", "docs/tools.md", "docs/dashboard.md",
+	"docs/README.md", "docs/concepts.md", "docs/faq.md", "docs/install.md", "docs/register.md", "docs/submit.md", "docs/jobs.md", "docs/logs.md", "docs/pods.md", "docs/tools.md", "docs/dashboard.md",
 	"docs/spanning.md", "docs/groups.md", "docs/kubectl.md", "docs/compatibility.md", "docs/workers.md", "docs/waiting.md", "docs/rbac.md", "docs/operate.md", "docs/losing-a-worker.md", "docs/fence.md",
 	"docs/kueue.md", "docs/from-multikueue.md", "docs/metrics.md", "docs/tracing.md", "docs/performance.md", "docs/chaos.md", "docs/conformance.md",
 	"docs/troubleshooting.md", "docs/security.md", "docs/support.md", "docs/release.md", "docs/api.md",

@@ -71,7 +71,7 @@ func TestRegisterRefused(t *testing.T) {
 	f.fails(2, []string{"jobferry-system"}, "register", "w1", "--worker-context", "w1", "--namespaces", "jobferry-system")
 	f.fails(2, []string{"--carry Pod", "ConfigMap, Secret, Service, ServiceAccount"}, "register", "w1", "--worker-context", "w1", "--carry", "Pod")
 	f.register("w1")
-	f.fails(1, []string{"registered already, as w1"}, "register", "other", "--worker-context", "w1", "-A")
+	f.fails(1, []string{"already registered as w1"}, "register", "other", "--worker-context", "w1", "-A")
 	f.fails(1, []string{"w1 is another cluster"}, "register", "w1", "--worker-context", "w2")
 	f.fails(1, []string{"leads to another cluster than w1: nothing was changed"}, "unregister", "w1", "--worker-context", "w2", "--yes")
 	f.fails(1, []string{"Remove w1?", "--yes"}, "unregister", "w1")

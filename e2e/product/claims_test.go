@@ -11,15 +11,15 @@ import (
 	"github.com/jobferry/jobferry/e2e/checkout"
 )
 
-// The names in a table of docs/security.md.
+// The names in a table of e2e/hostile/README.md.
 var (
 	quoted = regexp.MustCompile("`([^`]+)`")
 	isTest = regexp.MustCompile(`^(Test|Fuzz)[A-Z]\w*$`)
 )
 
-// Each claim of docs/security.md names tests, and each of them is there: folder `Test`….
+// Each claim of e2e/hostile/README.md names tests, and each of them is there: folder `Test`….
 func TestEachClaimHasATest(t *testing.T) {
-	page, err := os.ReadFile(checkout.Path("docs", "security.md"))
+	page, err := os.ReadFile(checkout.Path("e2e", "hostile", "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ func newAttach(c *cli) *cobra.Command {
 		Use:   "attach JOB",
 		Short: "Attach to the process that runs in a Pod of a Job, through the hub",
 		Long: templates.LongDesc(`
-			Attach to the process that a container of a Job's Pod runs, in its worker, through the hub. By default, it's
+			Attach to the process that a container of a Job's Pod runs, in its worker, through the hub. By default, attach uses
 			the newest running Pod. You need permission to create jobs/attach of subresources.jobferry.dev on the hub.
 
 			A container has standard input only if its Pod template has stdin: true, and a terminal only with tty: true. To

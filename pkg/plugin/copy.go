@@ -27,8 +27,8 @@ func newCopy(c *cli) *cobra.Command {
 		Short: "Copy files from and to a Pod of a Job, through the hub",
 		Long: templates.LongDesc(`
 			Copy a file or directory from a container of a Job's Pod, or into one, in its worker, through the hub. By
-			default, it's the newest running Pod. The command tar is run in the container, which must have it, and you need
-			the permission of exec: to create jobs/exec of subresources.jobferry.dev on the hub.
+			default, cp uses the newest running Pod. It runs the command tar in the container, which must have it. You need
+			permission to create jobs/exec of subresources.jobferry.dev on the hub.
 
 			From a container: if LOCAL is a directory, the copy is made in it; otherwise LOCAL is the copy's name. Only
 			files and directories are copied, not links. Into a container: the copy is made in DIRECTORY, which must be

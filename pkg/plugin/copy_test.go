@@ -42,7 +42,7 @@ func TestCopyFrom(t *testing.T) {
 		"into a directory":              {tars("./a.txt", "one", nil), []string{"cp", "shards:/data/a.txt", "DIR"}, 0, ""},
 		"under a name":                  {tars("./data/a.txt", "one", nil), []string{"cp", "job/shards:data", "DIR/new", "--index", "1"}, 0, ""},
 		"what else it sends":            {tars("./b", "one", nil), []string{"cp", "shards:/data/a.txt", "DIR"}, exitFailed, "isn't below"},
-		"what isn't an archive":         {func(_ []string, _ io.Reader, out io.Writer) { _, _ = io.WriteString(out, strings.Repeat("?", 2000)) }, []string{"cp", "shards:/a.txt", "DIR"}, exitFailed, "the archive breaks off"},
+		"what isn't an archive":         {func(_ []string, _ io.Reader, out io.Writer) { _, _ = io.WriteString(out, strings.Repeat("?", 2000)) }, []string{"cp", "shards:/a.txt", "DIR"}, exitFailed, "the archive is incomplete"},
 		"no end after the archive":      {tars("./a.txt", "one", forever), []string{"cp", "shards:/data/a.txt", "DIR"}, exitFailed, "doesn't end after the archive"},
 		"more than the limit":           {tars("./a.txt", "one", nil), []string{"cp", "shards:/data/a.txt", "DIR", "--max-size", "2"}, exitFailed, "the limit is reached"},
 		"a command that fails":          {nil, []string{"cp", "shards:/data/a.txt", "DIR"}, exitFailed, "exit code 7: trouble"},

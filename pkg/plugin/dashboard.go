@@ -27,7 +27,8 @@ func newDashboard(c *cli) *cobra.Command {
 			filters, and for each Job its timeline, indexes, Pods, logs and events, live.
 
 			The pages show what your kubeconfig and your permissions on the hub allow, and change nothing there. The server
-			listens on 127.0.0.1 only. The printed address has a token: who knows it and can use this machine sees what you see.
+			listens on 127.0.0.1 only. The printed address has a token: whoever knows it and can use this machine sees what you
+			see.
 
 			Without -n, the pages show the Jobs of all namespaces if you may list them, else those of the context's namespace.`),
 		Example: templates.Examples(`

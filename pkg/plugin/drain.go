@@ -75,7 +75,7 @@ func (c *cli) waitDrained(ctx context.Context, hub client.Client, name string) e
 			return false, err
 		}
 		if !worker.Spec.Drain {
-			return false, fmt.Errorf("the drain of %s was ended meanwhile", name)
+			return false, fmt.Errorf("somebody ended the drain of %s", name)
 		}
 		state = drainProgress(worker)
 		report(state)

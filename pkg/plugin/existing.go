@@ -95,7 +95,7 @@ func (r registered) mayBecome(name string, hub, worker types.UID) error {
 			return fmt.Errorf("%s is another cluster (its kube-system namespace has UID %s, not %s): choose another name, or unregister it first",
 				name, w.Status.ClusterUID, worker)
 		case w.Name != name && w.Status.ClusterUID == worker:
-			return fmt.Errorf("the cluster is registered already, as %s: a cluster has one name", w.Name)
+			return fmt.Errorf("the cluster is already registered as %s: a cluster can have only one name", w.Name)
 		}
 	}
 	return nil

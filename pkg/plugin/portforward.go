@@ -23,7 +23,7 @@ func newPortForward(c *cli) *cobra.Command {
 		Short: "Forward local ports to a Pod of a Job, through the hub",
 		Long: templates.LongDesc(`
 			Forward local ports to ports of a Job's Pod, in its worker, through the hub, until the Pod ends. By default,
-			it's the newest running Pod. You need permission to create jobs/portforward of subresources.jobferry.dev on
+			port-forward uses the newest running Pod. You need permission to create jobs/portforward of subresources.jobferry.dev on
 			the hub.`),
 		Example: templates.Examples(`
 			# The profile of a running program

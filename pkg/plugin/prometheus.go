@@ -85,7 +85,7 @@ func (s *series) value() (float64, error) {
 			return strconv.ParseFloat(text, 64)
 		}
 	}
-	return 0, fmt.Errorf("the answer of Prometheus has a value that is none: %v", s.Value)
+	return 0, fmt.Errorf("an answer of Prometheus has a value that isn't a number: %v", s.Value)
 }
 
 func query(ctx context.Context, address, promQL string) ([]series, error) {
@@ -93,7 +93,7 @@ func query(ctx context.Context, address, promQL string) ([]series, error) {
 	defer cancel()
 	at, err := url.Parse(address)
 	if err != nil || at.Host == "" {
-		return nil, access.Advise(fmt.Errorf("--prometheus: %q is no URL", address), "such as http://localhost:9090")
+		return nil, access.Advise(fmt.Errorf("--prometheus: %q isn't a URL", address), "such as http://localhost:9090")
 	}
 	at = at.JoinPath("api", "v1", "query")
 	at.RawQuery = url.Values{"query": {promQL}}.Encode()
@@ -114,7 +114,7 @@ func query(ctx context.Context, address, promQL string) ([]series, error) {
 		} `json:"data"`
 	}
 	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&answer); err != nil {
-		return nil, fmt.Errorf("the Prometheus at %s answers %s, which is no result: %w", at.Host, response.Status, err)
+		return nil, fmt.Errorf("the Prometheus at %s answers %s, and the answer can't be read: %w", at.Host, response.Status, err)
 	}
 	if answer.Status != "success" {
 		return nil, fmt.Errorf("the Prometheus at %s answers %s: %s", at.Host, response.Status, show.Printable(answer.Error))

@@ -20,6 +20,9 @@ const reference = `# kubectl jobferry
 
 <!-- Made by: go test ./pkg/plugin -run TestReference -update -->
 
+With this page you look up what each command of the plugin does, and its flags.
+
+Install the plugin [from a release](release.md#install-from-a-release), or build it:
 ` + "`make build`" + ` creates the program ` + "`kubectl-jobferry`" + ` in ` + "`bin/`" + `. Put it on your PATH. kubectl then has
 the command ` + "`kubectl jobferry`" + `. Put ` + "`kubectl_complete-jobferry`" + ` beside it. kubectl's shell
 completion then also completes verbs, flags, and names of Jobs, Pods and workers for this command.

@@ -179,7 +179,7 @@ func (r *registrar) token(ctx context.Context) (credentials, error) {
 		return len(secret.Data[corev1.ServiceAccountTokenKey]) > 0, err
 	})
 	if canceled(err) {
-		return credentials{}, access.Advise(fmt.Errorf("worker: Secret %s has got no token", key),
+		return credentials{}, access.Advise(fmt.Errorf("worker: Secret %s has no token yet", key),
 			"the worker's token controller may be off: use a token that expires, --token-duration 720h")
 	}
 	if err != nil {

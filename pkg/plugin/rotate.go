@@ -136,7 +136,7 @@ func (r *registrar) isCurrent(ctx context.Context) error {
 		return fmt.Errorf("hub: %w", access.Explain(err))
 	}
 	if secret.Annotations[v1alpha1.AnnotationAccount] != r.request.Account {
-		return access.Advise(fmt.Errorf("the hub's Secret %s has got another new token meanwhile: none was revoked", client.ObjectKeyFromObject(&secret)),
+		return access.Advise(fmt.Errorf("somebody else wrote a new token into the hub's Secret %s: no token was revoked", client.ObjectKeyFromObject(&secret)),
 			"rotate again, when no other rotation runs")
 	}
 	return nil

@@ -31,14 +31,13 @@ func newUsage(c *cli) *cobra.Command {
 		Use:   "usage",
 		Short: "Show what Jobs used: resource-hours by worker, and their cost",
 		Long: templates.LongDesc(`
-			Show what the Pods of Jobs requested, times how long they ran, by worker and resource. REPEATED is the part of it
-			that was lost with a worker, or otherwise left there, and done again elsewhere. UNKNOWN is what may be missing in
-			HOURS: of Pods that vanished while their worker was out of touch, the hub doesn't know when they ended. COST is by
-			the present prices of the workers (spec.cost).
+			Show what the Pods of Jobs requested, multiplied by how long they ran, by worker and resource. REPEATED is the
+			part that was lost, for example with a worker, and done again elsewhere. UNKNOWN is what HOURS may lack, because
+			some Pods disappeared while their worker was disconnected. COST uses the present prices of the workers (spec.cost).
 
-			It is read from the Jobs that are there: those that run, whole, and those that ended within the time. Jobs that
-			were deleted don't count. With --prometheus it is read from there: what Pods used that ended within the time,
-			also of deleted Jobs.`),
+			The figures come from the existing Jobs: from all that run, and from those that ended within the time. Deleted
+			Jobs don't count. With --prometheus, they come from there: from all Pods that ended within the time, including
+			those of deleted Jobs.`),
 		Example: templates.Examples(`
 			# The last week of this namespace
 			kubectl jobferry usage --since 7d
@@ -50,7 +49,7 @@ func newUsage(c *cli) *cobra.Command {
 	}
 	f.add(c, cmd)
 	cmd.Flags().Lookup("worker").Usage = "Show only what was used in this worker"
-	cmd.Flags().StringVar(&f.since, "since", "7d", "For how long back, such as 12h or 7d")
+	cmd.Flags().StringVar(&f.since, "since", "7d", "How far back to look, such as 12h or 7d")
 	cmd.Flags().StringVar(&f.prometheus, "prometheus", "", "URL of a Prometheus that has the manager's metrics")
 	return cmd
 }
@@ -145,7 +144,7 @@ func durationOf(text string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d < time.Second {
-		return 0, fmt.Errorf("%q is no time such as 12h or 7d", text)
+		return 0, fmt.Errorf("%q isn't a time such as 12h or 7d", text)
 	}
 	return d, nil
 }

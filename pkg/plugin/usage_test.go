@@ -51,7 +51,7 @@ func TestUsageOfJobs(t *testing.T) {
 	h.tells(0, []string{"No usage found."}, "usage", "--worker", "east")
 	h.tells(0, []string{"west pods 20.00"}, "usage", "--worker", "west") // also of Jobs that left it
 	for _, since := range []string{"", "7", "-1h", "0d", "99999999d", "week"} {
-		h.tells(2, []string{"no time such as 12h or 7d"}, "usage", "--since", since)
+		h.tells(2, []string{"a time such as 12h or 7d"}, "usage", "--since", since)
 	}
 }
 
@@ -72,8 +72,8 @@ func TestUsageFromPrometheus(t *testing.T) {
 	answer = `{"status":"error","error":"bad \u001b query"}`
 	h.tells(1, []string{"bad"}, "usage", "--prometheus", server.URL)
 	answer = `<html>`
-	h.tells(1, []string{"is no result"}, "usage", "--prometheus", server.URL)
-	h.tells(1, []string{"is no URL"}, "usage", "--prometheus", "localhost")
+	h.tells(1, []string{"can't be read"}, "usage", "--prometheus", server.URL)
+	h.tells(1, []string{"isn't a URL"}, "usage", "--prometheus", "localhost")
 	h.tells(2, []string{"doesn't know the labels"}, "usage", "--prometheus", server.URL, "-l", "a=b")
 }
 

@@ -15,8 +15,8 @@ func newWhy(c *cli) *cobra.Command {
 			Show which workers could run a Job now, and why the others could not, in the words of
 			kube-scheduler.
 
-			For a Job that is placed, the answer is what would hold if it were placed now: its own Pods
-			don't count. Why it was placed then is in its event Placed.`),
+			For a Job that is already placed, the answer says what would happen if it were placed now. Its event Placed has
+			the reasons of the actual placement.`),
 		Example: templates.Examples(`
 			kubectl jobferry why pi
 

@@ -132,7 +132,7 @@ func SpanMarkdown(out io.Writer, s *Span) error {
 	p.row("Pods per second at most, by parallelism and Pods' time", decimals(1)(float64(s.Parallelism)/s.RunFor.Seconds()), "the same")
 	both("indexes that completed exactly once", func(w *Sweep) string { return fmt.Sprint(w.Indexes.Once) })
 	both("completed in the lost worker too, before the hub could know", func(w *Sweep) string { return fmt.Sprint(w.Indexes.InLost) })
-	both("completed never / again / in two workers at the same time", func(w *Sweep) string {
+	both("indexes that never completed / completed again / ran in two workers at once", func(w *Sweep) string {
 		c := w.Indexes
 		return fmt.Sprintf("%d / %d / %d", c.Never.Len(), c.Again.Len(), c.Together.Len())
 	})

@@ -38,6 +38,33 @@
 // lost. An index that moves while its worker keeps its shard is given back by that worker first:
 // that excuses nothing.
 //
+// # What is no violation
+//
+//   - An index completes in a worker, and the worker is lost before the hub gets that status. The
+//     index runs again in another worker.
+//   - A janitor deletes a mirror before the hub knows what its Pods did. The next mirror continues
+//     with what the hub knows.
+//   - A worker's etcd is put back. What its Pods do until the manager has suspended their Jobs (20
+//     s at most) is done twice, and so is what the hub didn't know. The accounts of these Jobs
+//     aren't compared.
+//   - The hub's etcd is put back. Jobs that were deleted since the backup, and divided Jobs, may
+//     run again what the hub doesn't know. Until the hub is back, a status goes back with it.
+//   - Kubernetes' own Job controller creates two Pods for an index, and both succeed, which its
+//     documentation allows. The embedded one may not.
+//   - An account says that some time is unknown: a Pod was deleted while no manager could see its
+//     worker, and then the worker's API server or the manager was restarted.
+//   - A Pod says that it ran for another time than it was seen to, because its worker's clock was
+//     set meanwhile. Both count as right.
+//   - A Job controller deletes a Pod because of a suspension or a fence, or late after it stood
+//     still, and the Pod succeeds before it is gone. Its work is done again, as in any cluster.
+//   - A Job controller that was stopped creates Pods for a Job that was deleted meanwhile. They may
+//     run beside the Pods of the next Job of that name until the garbage collector deletes them.
+//   - A Job moves from a lost worker without a working fence: it has the built-in Job controller,
+//     or its API server, Job controller or kubelets were down at that moment. An index that moves
+//     while its worker keeps others is no such case.
+//   - A user deletes a Job in the background and creates it again: the Pods of the first end beside
+//     those of the second.
+//
 // # Clusters have no common clock
 //
 // Two watches deliver what happened at once one after the other, some time later. So that a delay

@@ -30,6 +30,7 @@ func (p *page) line(format string, arguments ...any) { fmt.Fprintf(&p.text, form
 func (p *page) head() {
 	t := p.table
 	p.line("# Compatibility\n")
+	p.line("With this page you see which releases of Kubernetes work together, and with which features.\n")
 	p.line("The hub and its workers may run different releases of Kubernetes. For each pair of a hub and its")
 	p.line("workers, and each feature, the tables say whether the feature's tests pass on real control planes of")
 	p.line("these releases. A test program writes this page:\n")

@@ -18,10 +18,10 @@ const (
 	PlacementFitsLater PlacementAnswer = "FitsLater"
 	// PlacementNever: the worker's nodes, or the rules of its API server, never allow the Job.
 	PlacementNever PlacementAnswer = "Never"
-	// PlacementNotChecked: the worker takes the Job, whether there is room or not: its capacity isn't
+	// PlacementNotChecked: the worker takes the Job without a check of its capacity, which isn't
 	// known, or isn't to be checked.
 	PlacementNotChecked PlacementAnswer = "NotChecked"
-	// PlacementExcluded: the worker doesn't take the Job, whether there is room or not.
+	// PlacementExcluded: the worker doesn't take the Job, even if there is room.
 	PlacementExcluded PlacementAnswer = "Excluded"
 )
 

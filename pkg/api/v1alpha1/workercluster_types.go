@@ -19,7 +19,7 @@ const (
 	JobControllerEmbedded JobController = "Embedded"
 )
 
-// PreemptionMode says which Pods of a worker may have to go for a Job that is placed there.
+// PreemptionMode says which Pods of a worker may be preempted for a Job that is placed there.
 //
 // +kubebuilder:validation:Enum=Never;LowerPriority
 type PreemptionMode string
@@ -252,7 +252,7 @@ type CarriedKind string
 const (
 	// CarryConfigMaps carries ConfigMaps.
 	CarryConfigMaps CarriedKind = "ConfigMap"
-	// CarrySecrets carries Secrets, but for ServiceAccount tokens.
+	// CarrySecrets carries Secrets, except ServiceAccount tokens.
 	CarrySecrets CarriedKind = "Secret"
 	// CarryServiceAccounts carries ServiceAccounts: name and image pull secrets, not their
 	// permissions.
@@ -310,7 +310,7 @@ type WorkerClusterStatus struct {
 	Free corev1.ResourceList `json:"free,omitempty"`
 
 	// stockouts are where Jobs aren't sent for a while, because no Pod like theirs started in time.
-	// The manager goes on with them after a restart.
+	// The manager continues with them after a restart.
 	//
 	// +optional
 	// +listType=map
@@ -319,8 +319,8 @@ type WorkerClusterStatus struct {
 	// +kubebuilder:validation:MaxItems=50
 	Stockouts []Stockout `json:"stockouts,omitempty"`
 
-	// lastContactTime is when the worker last answered, as of the last change of this status: it
-	// isn't written for its own sake.
+	// lastContactTime is when the worker last answered before this status last changed. A newer
+	// answer alone changes nothing here.
 	//
 	// +optional
 	LastContactTime *metav1.Time `json:"lastContactTime,omitempty"`
@@ -334,7 +334,7 @@ type WorkerClusterStatus struct {
 // MaxStockouts bounds the Stockouts in a WorkerCluster's status, as their MaxItems does.
 const MaxStockouts = 50
 
-// Stockout is that no Pod of some shape started in a worker in time.
+// Stockout says that no Pod of some shape started in a worker in time.
 type Stockout struct {
 	// shape is a hash of what the scheduler looks at in such Pods.
 	//
@@ -342,20 +342,20 @@ type Stockout struct {
 	// +kubebuilder:validation:MaxLength=64
 	Shape string `json:"shape"`
 
-	// failures is how often that was so, one after the other.
+	// failures is how often this happened in a row.
 	//
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Failures int32 `json:"failures"`
 
-	// until is until when Jobs with such Pods aren't sent there.
+	// until is when Jobs with such Pods may be sent there again.
 	//
 	// +required
 	Until metav1.Time `json:"until"`
 
-	// namespace is that of the Jobs that aren't sent there; empty: those of all namespaces, since
-	// Jobs of several have failed. Of too many, those of the namespace with the most are left out
-	// first.
+	// namespace is the namespace of the Jobs that aren't sent there. Empty: all namespaces, because
+	// Jobs of several have failed. If there are too many, those of the namespace with the most are
+	// dropped first.
 	//
 	// +optional
 	// +kubebuilder:default=""

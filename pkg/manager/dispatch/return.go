@@ -34,7 +34,7 @@ func goBack(s *Snapshot, w *Worker) Plan {
 }
 
 // endsWithin reports whether what is left of the Job takes less than some time, at the pace that it
-// has had. Before its first completion that isn't known.
+// has had. The pace is known after its first completion.
 func (s *Snapshot) endsWithin(d time.Duration) bool {
 	done := s.Job.Status.Succeeded
 	if s.Job.Spec.Completions == nil || s.Job.Status.StartTime == nil || done == 0 {

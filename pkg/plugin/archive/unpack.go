@@ -82,7 +82,7 @@ func Unpack(from io.Reader, to Target, limits Limits) (Result, error) {
 		case errors.Is(err, io.EOF):
 			return done, nil
 		case err != nil:
-			return done, fmt.Errorf("the archive breaks off: %w", err)
+			return done, fmt.Errorf("the archive is incomplete: %w", err)
 		case len(header.Name) > maxName:
 			return done, fmt.Errorf("%w: a name has %d characters, more than %d", errLimit, len(header.Name), maxName)
 		case members == limits.Members:
