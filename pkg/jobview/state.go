@@ -34,18 +34,18 @@ const (
 	Running    State = "Running"
 	Completing State = "Completing"
 	Deleting   State = "Deleting"
+	Failed     State = "Failed"
 	// Suspending: the Job is suspended, and Pods still end.
 	Suspending State = "Suspending"
 	Suspended  State = "Suspended"
 	// Paused: the Job's parallelism is zero.
 	Paused   State = "Paused"
-	Failed   State = "Failed"
 	Complete State = "Complete"
 )
 
 // States are all states, in that order.
 var States = []State{
-	Failing, OutOfTouch, BackingOff, Moving, Pending, Starting, Running, Completing, Deleting, Suspending, Suspended, Paused, Failed, Complete,
+	Failing, OutOfTouch, BackingOff, Moving, Pending, Starting, Running, Completing, Deleting, Failed, Suspending, Suspended, Paused, Complete,
 }
 
 // IsFinal reports whether a Job never leaves the state.
