@@ -55,10 +55,12 @@ func (h *fakeHub) says(code int, texts []string, args ...string) {
 
 func TestJobInSeveralWorkers(t *testing.T) {
 	h := dividedHub(t)
+	h.says(0, []string{"0\n1\n"}, "__complete", "logs", "shards", "--index", "")
+	h.says(0, []string{"1\n"}, "__complete", "exec", "shards", "--index", "1")
 	h.says(0, []string{"shards   2 workers"}, "jobs")
 	h.says(0, []string{"east,west"}, "jobs", "-o", "wide")
 	h.says(0, []string{"shards   2 workers"}, "jobs", "--worker", "west")
-	h.says(0, []string{"No Jobs of Jobferry found"}, "jobs", "--worker", "north")
+	h.says(exitFailed, []string{"there is no WorkerCluster north\n  the hub has east, west: kubectl jobferry clusters shows them"}, "jobs", "--worker", "north")
 	h.says(0, []string{"AGE ", "WORKER\n", "east\nshards-1", "west\n"}, "pods", "shards")
 	h.says(0, []string{"east   job/shards", "Created pod: shards-0"}, "events", "shards")
 	h.says(0, []string{"Worker:           east, west", "\nShards:\n  WORKER   INDEXES", "\n  east     0         0           0        1      0             1             2"}, "describe", "shards")

@@ -11,6 +11,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -106,7 +107,7 @@ func (s *Subresources) read(ctx context.Context, subresource, worker string, int
 	}
 	body, err := request.Stream(ctx)
 	if err != nil {
-		return Explain(err)
+		return s.explain(err)
 	}
 	defer body.Close()
 	content, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
@@ -117,6 +118,14 @@ func (s *Subresources) read(ctx context.Context, subresource, worker string, int
 		return fmt.Errorf("the answer to jobs/%s of Job %s is larger than %d MiB: the worker's API server may be hostile", subresource, s.Job.Name, maxAnswer>>20)
 	}
 	return json.Unmarshal(content, into)
+}
+
+// explain is Explain for the manager's answers about the Job.
+func (s *Subresources) explain(err error) error {
+	if status, ok := details(err); ok && apierrors.IsNotFound(err) && status.Group == batchv1.GroupName && status.Name == s.Job.Name {
+		return NoJob(s.Job)
+	}
+	return Explain(err)
 }
 
 // maxAnswer is how much is read of an answer: a Job's 100,000 Pods take about that.
@@ -137,7 +146,7 @@ type PodChoice struct {
 // Log opens the log of one container.
 func (s *Subresources) Log(ctx context.Context, choice PodChoice, options *corev1.PodLogOptions) (io.ReadCloser, error) {
 	stream, err := s.podRequest(s.rest.Get(), "log", choice, options).Stream(ctx)
-	return stream, Explain(err)
+	return stream, s.explain(err)
 }
 
 // SessionURL returns the address of a connection into a Pod: exec, attach or portforward, with its

@@ -1,0 +1,131 @@
+package plugin
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/jsonpath"
+	"k8s.io/kubectl/pkg/cmd/get"
+
+	"github.com/jobferry/jobferry/pkg/jobview"
+)
+
+// jobStates are those of --state.
+var jobStates = []jobview.State{
+	jobview.Pending, jobview.Starting, jobview.Running, jobview.Moving, jobview.Suspended, jobview.Completing, jobview.Failing,
+	jobview.Deleting, jobview.Complete, jobview.Failed,
+}
+
+func stateOf(job *batchv1.Job) jobview.State { return jobview.StateOf(job) }
+
+func stateNames() []string {
+	names := make([]string, len(jobStates))
+	for i, state := range jobStates {
+		names[i] = string(state)
+	}
+	return names
+}
+
+// check validates the flags of jobs.
+func (f *listFlags) check(cmd *cobra.Command, names []string) error {
+	switch {
+	case len(names) > 0 && f.all:
+		return usage(cmd, "a NAME needs one namespace: use -n in place of -A")
+	case len(names) > 1 && f.watch:
+		return usage(cmd, "--watch takes one NAME, or none for all Jobs")
+	}
+	for _, state := range f.states {
+		if !slices.ContainsFunc(stateNames(), func(name string) bool { return strings.EqualFold(name, state) }) {
+			return usage(cmd, "--state %s: it must be one of %s", state, strings.Join(stateNames(), ", "))
+		}
+	}
+	if f.sortBy != "" {
+		if _, err := get.RelaxedJSONPathExpression(f.sortBy); err != nil {
+			return usage(cmd, "--sort-by %s: %w", f.sortBy, err)
+		}
+	}
+	return nil
+}
+
+func (f *listFlags) isInState(job *batchv1.Job) bool {
+	state := string(stateOf(job))
+	return len(f.states) == 0 || slices.ContainsFunc(f.states, func(asked string) bool { return strings.EqualFold(asked, state) })
+}
+
+// sortJobs sorts Jobs by a field, as kubectl does.
+func sortJobs(cmd *cobra.Command, jobs []batchv1.Job, field string) error {
+	if field == "" || len(jobs) == 0 {
+		return nil
+	}
+	objects := make([]runtime.Object, len(jobs))
+	for i := range jobs {
+		fields, err := sortable(&jobs[i])
+		if err != nil {
+			return err
+		}
+		objects[i] = &unstructured.Unstructured{Object: fields}
+	}
+	if err := canSort(objects, field); err != nil {
+		return usage(cmd, "--sort-by %s: %w", field, err)
+	}
+	sorter, err := get.SortObjects(nil, objects, field) // a decoder is for what isn't decoded
+	if err != nil {
+		return usage(cmd, "--sort-by %s: %w", field, err)
+	}
+	unsorted := slices.Clone(jobs)
+	for i := range jobs {
+		jobs[i] = unsorted[sorter.OriginalPosition(i)]
+	}
+	return nil
+}
+
+// canSort reports fields that kubectl's sorter can't compare. It would end the program.
+func canSort(objects []runtime.Object, field string) error {
+	expression, err := get.RelaxedJSONPathExpression(field)
+	if err != nil {
+		return err
+	}
+	path := jsonpath.New("sorting").AllowMissingKeys(true)
+	if err := path.Parse(expression); err != nil {
+		return err
+	}
+	kinds := map[string]bool{}
+	for _, object := range objects {
+		found, err := path.FindResults(object.(*unstructured.Unstructured).Object) //nolint:forcetypeassert // see sortJobs
+		if err != nil {
+			return err
+		}
+		if len(found) > 0 && len(found[0]) > 0 {
+			kinds[fmt.Sprintf("%T", found[0][0].Interface())] = true
+		}
+	}
+	for kind := range kinds {
+		if len(kinds) > 1 || kind != "string" && kind != "int64" && kind != "float64" {
+			return errors.New("Jobs can be sorted by a number, a text or a time")
+		}
+	}
+	return nil
+}
+
+// sortable returns the fields of a Job. Its status has, beside its own, what users see of it.
+func sortable(job *batchv1.Job) (fields map[string]any, err error) {
+	if fields, err = runtime.DefaultUnstructuredConverter.ToUnstructured(job); err != nil {
+		return nil, err
+	}
+	seen := jobview.Of(job, jobview.Reason{}).Status
+	status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&seen)
+	if err != nil {
+		return nil, err
+	}
+	own, _, err := unstructured.NestedMap(fields, "status")
+	maps.Copy(status, own)
+	fields["status"] = status
+	return fields, err
+}
