@@ -96,10 +96,11 @@ func (p *placed) mirror(ctx context.Context, worker string, do func(*link, *batc
 	if err != nil {
 		return err
 	}
-	found, done, err := read(ctx, l, p.job.Namespace, p.timeout, func(ctx context.Context) (*batchv1.Job, error) {
+	found, done, err := read(ctx, l, p.job.Namespace, l.patience(p.timeout), func(ctx context.Context) (*batchv1.Job, error) {
 		return l.batch.Jobs(p.job.Namespace).Get(ctx, p.job.Name, metav1.GetOptions{})
 	})
 	defer done()
+	l.silence.note(err)
 	if apierrors.IsNotFound(err) {
 		return noMirror(p.job, worker)
 	}
