@@ -124,6 +124,10 @@ func (c *cli) sayMoves(job *batchv1.Job, to, was, selector string, dryRun cmduti
 	if was != "" {
 		before = fmt.Sprintf("Its selector was %q", was)
 	}
+	if dryRun != cmdutil.DryRunNone {
+		c.say("Nothing was changed. %s.", before)
+		return
+	}
 	if _, err := selectors.Parse(was); was != "" && err == nil { // so it has nothing that a shell would take for its own
 		undo = fmt.Sprintf("--overwrite '%s=%s'", v1alpha1.AnnotationClusterSelector, was)
 	}

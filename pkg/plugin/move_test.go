@@ -52,13 +52,16 @@ func TestMove(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	job.Annotations = map[string]string{v1alpha1.AnnotationClusterSelector: "region in (eu)"}
-	h.says(0, []string{" (dry run)\n", `Its selector was "region in (eu)". To let it go elsewhere again: kubectl annotate job shards -n team-a --overwrite 'jobferry.dev/cluster-selector=region in (eu)'`},
-		"move", "shards", "--to", "wc/east", "--dry-run=client")
-	job.Annotations[v1alpha1.AnnotationClusterSelector] = "a';ls;'"
-	h.says(0, []string{" (server dry run)\n", "kubectl annotate job shards -n team-a jobferry.dev/cluster-selector-\n"}, "move", "shards", "--to", "east", "--dry-run=server")
+	const dry = "Nothing was changed. Its selector was \"region in (eu)\".\n"
+	h.says(0, []string{" (dry run)\n" + dry}, "move", "shards", "--to", "wc/east", "--dry-run=client")
+	h.says(0, []string{" (server dry run)\n" + dry}, "move", "shards", "--to", "east", "--dry-run=server")
 	if got := strings.Join(*patched, " "); got != patch+" All"+patch {
 		t.Errorf("patched %s", got)
 	}
+	h.says(0, []string{`Its selector was "region in (eu)". To let it go elsewhere again: kubectl annotate job shards -n team-a --overwrite 'jobferry.dev/cluster-selector=region in (eu)'`},
+		"move", "shards", "--to", "east")
+	job.Annotations[v1alpha1.AnnotationClusterSelector] = "a';ls;'"
+	h.says(0, []string{"kubectl annotate job shards -n team-a jobferry.dev/cluster-selector-\n"}, "move", "shards", "--to", "east")
 	h.says(0, []string{"job.batch/shards is already on west\n"}, "move", "shards", "--to", "west")
 	h.says(exitUsage, []string{"the worker is missing: set --to"}, "move", "shards")
 	h.says(exitUsage, []string{`Must be "none", "server", or "client"`}, "move", "shards", "--to", "east", "--dry-run=maybe")
