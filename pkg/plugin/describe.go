@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/kubectl/pkg/util/templates"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -107,7 +106,7 @@ func (c *cli) gatherDescription(ctx context.Context, hub client.Client, subresou
 	}
 	var reading sync.WaitGroup
 	if workers := shards.WorkersOf(job); len(workers) > 0 {
-		reading.Go(func() { addMirrors(ctx, subresources, workers, &d) })
+		reading.Go(func() { d.Mirrors, d.Problems = subresources.MirrorsOf(ctx, workers) })
 	}
 	events, warnings, err := timeline(ctx, hub, subresources, job)
 	reading.Wait()
@@ -116,22 +115,4 @@ func (c *cli) gatherDescription(ctx context.Context, hub client.Client, subresou
 		d.Problems = warnings
 	}
 	return d, err
-}
-
-// mirrorsAtOnce bounds the requests for mirrors in flight.
-const mirrorsAtOnce = 8
-
-func addMirrors(ctx context.Context, subresources *access.Subresources, workers []string, d *show.Description) {
-	mirrors, errs := make([]*batchv1.Job, len(workers)), make([]error, len(workers))
-	workqueue.ParallelizeUntil(ctx, mirrorsAtOnce, len(workers), func(i int) {
-		mirrors[i], errs[i] = subresources.Mirror(ctx, workers[i])
-	})
-	d.Mirrors = map[string]*batchv1.Job{}
-	for i, worker := range workers {
-		if errs[i] != nil {
-			d.Problems = append(d.Problems, errs[i].Error())
-		} else {
-			d.Mirrors[worker] = mirrors[i]
-		}
-	}
 }

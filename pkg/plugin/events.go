@@ -64,8 +64,8 @@ func (c *cli) gatherEvents(ctx context.Context, name string) (entries []show.Ent
 func timeline(ctx context.Context, hub client.Client, subresources *access.Subresources, job *batchv1.Job) (entries []show.Entry, warnings []string, err error) {
 	var there []show.Entry
 	var reading sync.WaitGroup
-	if len(shards.WorkersOf(job)) > 0 {
-		reading.Go(func() { there, warnings = workerEntries(ctx, subresources) })
+	if workers := shards.WorkersOf(job); len(workers) > 0 {
+		reading.Go(func() { there, warnings = workerEntries(ctx, subresources, several(workers)) })
 	}
 	events, err := jobEvents(ctx, hub, job.Namespace, string(job.UID))
 	reading.Wait()
@@ -73,8 +73,8 @@ func timeline(ctx context.Context, hub client.Client, subresources *access.Subre
 }
 
 // workerEntries are the workers' events. A mirror that isn't there yet, or any more, has none.
-func workerEntries(ctx context.Context, subresources *access.Subresources) (entries []show.Entry, warnings []string) {
-	list, err := subresources.Events(ctx)
+func workerEntries(ctx context.Context, subresources *access.Subresources, workers []string) (entries []show.Entry, warnings []string) {
+	list, err := subresources.EventsOf(ctx, workers)
 	switch {
 	case (apierrors.IsNotFound(err) || apierrors.IsConflict(err)) && !access.Advised(err):
 		return nil, nil

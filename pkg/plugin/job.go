@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/mirror/shards"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 )
 
@@ -67,4 +68,24 @@ func containerOf(pod *corev1.Pod, name string, quiet bool, warn io.Writer) strin
 		return "" // the worker explains what is wrong
 	}
 	return container.Name
+}
+
+// askedWorkers are those that are asked each for itself: the one that the user names, or all of a
+// Job that runs in several. Without any, the manager asks the Job's.
+func askedWorkers(job *batchv1.Job, named string) []string {
+	if named != "" {
+		return []string{named}
+	}
+	if job == nil {
+		return nil
+	}
+	return several(shards.WorkersOf(job))
+}
+
+// several returns workers, if there is more than one. The only one may be another in a moment.
+func several(workers []string) []string {
+	if len(workers) < 2 {
+		return nil
+	}
+	return workers
 }

@@ -64,7 +64,7 @@ func (s *logStart) pods(ctx context.Context, worker string) (list *access.PodLis
 		return startsLater(err) || errors.Is(err, errNoPods) && s.unfinished(ctx)
 	}
 	err = s.await(ctx, isEarly, func() (err error) {
-		list, err = s.subresources.Pods(ctx, worker)
+		list, err = s.subresources.PodsOf(ctx, askedWorkers(s.job(ctx), worker))
 		if err == nil && len(list.Items) == 0 {
 			err = errNoPods
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -25,21 +26,30 @@ type logStart struct {
 	timeout time.Duration
 	// waiting reports why it waits.
 	waiting func(string)
-	// unfinished reports whether the Job may still get Pods.
-	unfinished func(context.Context) bool
+	// job reads the Job; nil: the user may not, or it's gone.
+	job func(context.Context) *batchv1.Job
+}
+
+// unfinished reports whether the Job may still get Pods.
+func (s *logStart) unfinished(ctx context.Context) bool {
+	job := s.job(ctx)
+	return job != nil && !mirror.Finished(job)
 }
 
 func (c *cli) startOf(subresources *access.Subresources, f *logsFlags) *logStart {
 	return &logStart{
 		subresources: subresources, follow: f.options.Follow, timeout: f.startTimeout,
 		waiting: c.sayNew("waiting: "),
-		unfinished: func(ctx context.Context) bool {
+		job: func(ctx context.Context) *batchv1.Job {
 			hub, err := c.hubClient()
 			if err != nil {
-				return false
+				return nil
 			}
 			job, err := c.jobNamed(ctx, hub, subresources.Job)
-			return err == nil && !mirror.Finished(job)
+			if err != nil {
+				return nil
+			}
+			return job
 		},
 	}
 }

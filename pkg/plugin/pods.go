@@ -28,11 +28,11 @@ func newPods(c *cli) *cobra.Command {
 	out := addOutput(cmd)
 	worker := c.addWorker(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		subresources, _, err := c.subresourcesOf(cmd.Context(), args[0])
+		subresources, job, err := c.subresourcesOf(cmd.Context(), args[0])
 		if err != nil {
 			return err
 		}
-		pods, err := subresources.Pods(cmd.Context(), workerName(*worker))
+		pods, err := subresources.PodsOf(cmd.Context(), askedWorkers(job, workerName(*worker)))
 		if err != nil {
 			return err
 		}

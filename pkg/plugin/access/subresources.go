@@ -71,8 +71,9 @@ func WorkerOf(object metav1.Object) string {
 	return object.GetAnnotations()[v1alpha1.AnnotationCluster]
 }
 
-// Pods returns the Pods of the Job, in one worker, or, if that is empty, in all. Those with
-// malformed names are left out, as of events: an older manager passes on what a worker sends.
+// Pods returns the Pods of the Job, in one worker, or, if that is empty, in all, which the manager
+// asks one after the other; see PodsOf. Those with malformed names are left out, as of events: an
+// older manager passes on what a worker sends.
 func (s *Subresources) Pods(ctx context.Context, worker string) (*PodList, error) {
 	pods := &PodList{}
 	err := s.read(ctx, "pods", worker, pods)
@@ -81,9 +82,11 @@ func (s *Subresources) Pods(ctx context.Context, worker string) (*PodList, error
 }
 
 // Events returns the workers' events of the mirrors and their Pods.
-func (s *Subresources) Events(ctx context.Context) (*EventList, error) {
+func (s *Subresources) Events(ctx context.Context) (*EventList, error) { return s.eventsIn(ctx, "") }
+
+func (s *Subresources) eventsIn(ctx context.Context, worker string) (*EventList, error) {
 	events := &EventList{}
-	err := s.read(ctx, "events", "", events)
+	err := s.read(ctx, "events", worker, events)
 	events.Items = slices.DeleteFunc(events.Items, func(e corev1.Event) bool { return !objectnames.Valid(&e) })
 	return events, err
 }

@@ -55,8 +55,8 @@ type TopJob struct {
 	Succeeded   int32         `json:"succeeded"`
 	Failed      int32         `json:"failed"`
 	Completions *int32        `json:"completions,omitempty"`
-	// PerSecond is how many Pods have succeeded per second. ETASeconds is the time that the rest takes
-	// at that rate; absent: that isn't known.
+	// PerSecond is how many Pods have succeeded per second. ETASeconds is the time that the rest
+	// takes at that rate; absent: that isn't known.
 	PerSecond  float64  `json:"perSecond"`
 	ETASeconds *float64 `json:"etaSeconds,omitempty"`
 }
