@@ -64,15 +64,15 @@ func sortJobs(cmd *cobra.Command, jobs []batchv1.Job, field string) error {
 	if field == "" || len(jobs) == 0 {
 		return nil
 	}
-	objects := make([]runtime.Object, len(jobs))
+	contents, objects := make([]map[string]any, len(jobs)), make([]runtime.Object, len(jobs))
 	for i := range jobs {
-		fields, err := sortable(&jobs[i])
-		if err != nil {
+		var err error
+		if contents[i], err = sortable(&jobs[i]); err != nil {
 			return err
 		}
-		objects[i] = &unstructured.Unstructured{Object: fields}
+		objects[i] = &unstructured.Unstructured{Object: contents[i]}
 	}
-	if err := canSort(objects, field); err != nil {
+	if err := canSort(contents, field); err != nil {
 		return usage(cmd, "--sort-by %s: %w", field, err)
 	}
 	sorter, err := get.SortObjects(nil, objects, field) // a decoder is for what isn't decoded
@@ -87,7 +87,7 @@ func sortJobs(cmd *cobra.Command, jobs []batchv1.Job, field string) error {
 }
 
 // canSort reports fields that kubectl's sorter can't compare. It would end the program.
-func canSort(objects []runtime.Object, field string) error {
+func canSort(objects []map[string]any, field string) error {
 	expression, err := get.RelaxedJSONPathExpression(field)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func canSort(objects []runtime.Object, field string) error {
 	}
 	kinds := map[string]bool{}
 	for _, object := range objects {
-		found, err := path.FindResults(object.(*unstructured.Unstructured).Object) //nolint:forcetypeassert // see sortJobs
+		found, err := path.FindResults(object)
 		if err != nil {
 			return err
 		}
@@ -108,7 +108,7 @@ func canSort(objects []runtime.Object, field string) error {
 	}
 	for kind := range kinds {
 		if len(kinds) > 1 || kind != "string" && kind != "int64" && kind != "float64" {
-			return errors.New("Jobs can be sorted by a number, a text or a time")
+			return errors.New("its values are neither all numbers nor all texts or times")
 		}
 	}
 	return nil

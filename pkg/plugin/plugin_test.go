@@ -206,7 +206,7 @@ func TestErrors(t *testing.T) {
 		"a report's format":  {nil, "top -o wide", exitUsage, []string{"--output wide: it must be json or yaml"}},
 		"no such state":      {nil, "jobs --state Runing", exitUsage, []string{"--state Runing: it must be one of Pending, Starting, Running"}},
 		"no such field":      {nil, "jobs --sort-by .spec.nothing", exitUsage, []string{"couldn't find any field with path"}},
-		"a whole object":     {nil, "jobs --sort-by .status.conditions", exitUsage, []string{"by a number, a text or a time"}},
+		"a whole object":     {nil, "jobs --sort-by .status.conditions", exitUsage, []string{"its values are neither all numbers nor all texts or times"}},
 		"no field at all":    {nil, "jobs --sort-by {", exitUsage, []string{"--sort-by {"}},
 		"two to watch":       {nil, "jobs a b -w", exitUsage, []string{"--watch takes one NAME"}},
 		"unknown flag":       {nil, "jobs --frob", exitUsage, []string{"--frob", "kubectl jobferry jobs --help"}},
