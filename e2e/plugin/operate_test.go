@@ -29,7 +29,7 @@ func TestOperate(t *testing.T) {
 	f.HubJobUntil("job", rigtest.Running(1))
 	f.says(f.ok("top").out, "job    w1", "0/4")
 
-	f.fails(3, []string{"1 unfinished Job left", "kubectl jobferry jobs --worker w1"}, "drain", "w1", "--timeout", "3s")
+	f.fails(3, []string{"1 unfinished Job left", "kubectl jobferry jobs -A --worker w1"}, "drain", "w1", "--timeout", "3s")
 	f.says(f.ok("clusters", "w1").out, "Draining")
 	f.register("w2")
 	f.says(f.ok("drain", "w1", "--timeout", "60s").out, "workercluster.jobferry.dev/w1 drained")
@@ -43,7 +43,7 @@ func TestOperate(t *testing.T) {
 	f.nothingLeft("w2")
 	f.HubJobUntil("job", rigtest.Complete)
 	f.says(f.ok("jobs").out, "Complete 4/4")
-	f.fails(1, []string{"no worker w9", "kubectl jobferry clusters"}, "cordon", "w9")
+	f.fails(1, []string{"no WorkerCluster w9", "the hub has w1: kubectl jobferry clusters"}, "cordon", "w9")
 	f.fails(1, []string{"no Job none"}, "describe", "none")
 }
 

@@ -97,7 +97,7 @@ func saysWhyThereIsNothing(t *testing.T) {
 	ctx := f.Context()
 	u.refused(ctx, http.StatusNotFound, `"missing" not found`, f.NS, "missing", "log")
 	u.refused(ctx, http.StatusConflict, "is suspended", f.NS, "suspended", "log")
-	u.refused(ctx, http.StatusConflict, "isn't placed on a worker yet; kubectl describe job nowhere", f.NS, "nowhere", "pods")
+	u.refused(ctx, http.StatusConflict, "isn't placed on a worker yet: kubectl jobferry why nowhere -n "+f.NS, f.NS, "nowhere", "pods")
 	u.refused(ctx, http.StatusBadRequest, "isn't Jobferry's", f.NS, "plain", "mirror")
 	if _, err := f.Hub.Kubectl(ctx, "", "get", "--raw", path(f.NS, "plain", "nonsense")); err == nil || !strings.Contains(err.Error(), "events, exec, log, mirror, pods") {
 		t.Errorf("nonsense: %v", err)

@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -107,8 +108,11 @@ func (c *cli) say(format string, args ...any) {
 
 // sayNew returns a function that reports a text when it differs from the last one.
 func (c *cli) sayNew(prefix string) func(text string) {
+	var mu sync.Mutex
 	last := ""
 	return func(text string) {
+		mu.Lock()
+		defer mu.Unlock()
 		if text != "" && text != last {
 			c.say("%s%s", prefix, text)
 			last = text

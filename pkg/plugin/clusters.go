@@ -1,8 +1,10 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -75,9 +77,46 @@ func workersNamed(ctx context.Context, hub client.Client, names []string, select
 func workerNamed(ctx context.Context, hub client.Client, name string) (*v1alpha1.WorkerCluster, error) {
 	worker := &v1alpha1.WorkerCluster{}
 	err := hub.Get(ctx, types.NamespacedName{Name: name}, worker)
-	if apierrors.IsNotFound(err) {
-		err = access.Explain(err) // the kind itself may be missing
-		return nil, access.Advise(fmt.Errorf("there is no worker %s: %w", name, err), "kubectl jobferry clusters lists the workers")
+	if apierrors.IsNotFound(err) && !access.Advised(access.Explain(err)) { // the kind itself may be missing
+		return nil, noWorker(ctx, hub, name)
 	}
 	return worker, access.Explain(err)
+}
+
+// noWorker says that a worker isn't there.
+func noWorker(ctx context.Context, hub client.Client, name string) error {
+	return cmp.Or(checkWorker(ctx, hub, name), fmt.Errorf("there is no WorkerCluster %s", name))
+}
+
+// workersShown is how many workers an error names.
+const workersShown = 10
+
+// checkWorker fails if the hub has no worker of a name, and names those that it has. Users of a
+// namespace may not list them: then nobody knows.
+func checkWorker(ctx context.Context, hub client.Client, name string) error {
+	var list v1alpha1.WorkerClusterList
+	err := hub.List(ctx, &list)
+	if apierrors.IsForbidden(err) {
+		return nil
+	}
+	if err != nil {
+		return access.Explain(err)
+	}
+	return registered(list.Items).check(name)
+}
+
+// check fails if a worker isn't among those of the hub.
+func (r registered) check(name string) error {
+	names := make([]string, len(r))
+	for i := range r {
+		names[i] = r[i].Name
+	}
+	if slices.Contains(names, name) {
+		return nil
+	}
+	has := "the hub has none: kubectl jobferry register --help"
+	if len(names) > 0 {
+		has = "the hub has " + named(names, workersShown) + ": kubectl jobferry clusters shows them"
+	}
+	return access.Advise(fmt.Errorf("there is no WorkerCluster %s", name), has)
 }

@@ -2,12 +2,16 @@ package plugin
 
 import (
 	"context"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -42,6 +46,49 @@ func (c *cli) completeJobs(most int) cobra.CompletionFunc {
 			names = append(names, job.Name)
 		}
 		return names, err
+	})
+}
+
+// completeNamespaces completes names of the hub's namespaces, for users who may list them.
+func (c *cli) completeNamespaces(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+	return c.completeNames(-1, func(ctx context.Context, hub client.Client) (names []string, err error) {
+		var list corev1.NamespaceList
+		err = hub.List(ctx, &list)
+		for i := range list.Items {
+			names = append(names, list.Items[i].Name)
+		}
+		return names, err
+	})(cmd, nil, begun)
+}
+
+// completeContexts completes the contexts of kubectl's kubeconfig.
+func (c *cli) completeContexts(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+	return complete(cmd, begun, func(context.Context) ([]string, error) {
+		config, err := c.hub.ToRawKubeConfigLoader().RawConfig()
+		return slices.Sorted(maps.Keys(config.Contexts)), err
+	})
+}
+
+// indexesOffered is how many indexes a shell is offered at once.
+const indexesOffered = 100
+
+// completeIndexes completes completion indexes of the Job in the arguments.
+func (c *cli) completeIndexes(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	return complete(cmd, begun, func(ctx context.Context) (indexes []string, err error) {
+		if len(args) == 0 {
+			return nil, nil
+		}
+		_, job, err := c.subresourcesOf(ctx, args[0])
+		if err != nil || job == nil || ptr.Deref(job.Spec.CompletionMode, "") != batchv1.IndexedCompletion {
+			return nil, err
+		}
+		for i := range ptr.Deref(job.Spec.Completions, 0) {
+			index := strconv.Itoa(int(i))
+			if strings.HasPrefix(index, begun) && len(indexes) < indexesOffered {
+				indexes = append(indexes, index)
+			}
+		}
+		return indexes, nil
 	})
 }
 

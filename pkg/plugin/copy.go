@@ -69,18 +69,19 @@ func (c *cli) copy(cmd *cobra.Command, f *copyFlags, from, to string) error {
 	if isRemote == toRemote {
 		return usage(cmd, "one of %s and %s must be JOB:PATH, and the other a local file", from, to)
 	}
-	container := remoteTar{choice: f.choice.choice(cmd), container: f.container}
+	if toRemote {
+		job = toJob
+	}
+	subresources, known, err := c.subresourcesOf(cmd.Context(), job)
+	if err != nil {
+		return err
+	}
+	container := remoteTar{subresources: subresources, choice: f.choice.choice(cmd), container: c.containerFor(known, f.container, false)}
 	var done archive.Result
 	if isRemote {
-		container.subresources, err = c.subresources(job)
-		if err == nil {
-			done, err = container.download(cmd.Context(), path.Clean(file), to, size.Value())
-		}
+		done, err = container.download(cmd.Context(), path.Clean(file), to, size.Value())
 	} else {
-		container.subresources, err = c.subresources(toJob)
-		if err == nil {
-			done, err = container.upload(cmd.Context(), from, directory)
-		}
+		done, err = container.upload(cmd.Context(), from, directory)
 	}
 	for _, name := range done.Skipped {
 		c.say("skipped, for it's neither a file nor a directory: %s", name)

@@ -2,91 +2,108 @@ package plugin
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"sync"
 
 	"github.com/spf13/cobra"
 	batchv1 "k8s.io/api/batch/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/util/workqueue"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/kubectl/pkg/util/templates"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/show"
 )
 
 func newDescribe(c *cli) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "describe JOB",
 		Short: "Show the details of a Job: placement, shards, status and events, on the hub and in the workers",
 		Example: templates.Examples(`
 			kubectl jobferry describe pi`),
 		Args:              positional(1, 1, "a JOB"),
 		ValidArgsFunction: c.completeJobs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			hub, subresources, err := c.clientsFor(args[0])
-			if err != nil {
-				return err
-			}
-			d, err := gatherDescription(cmd.Context(), hub, subresources)
-			if err != nil {
-				return err
-			}
-			return d.Write(c.Out, c.now(), c.palette())
-		},
 	}
+	out := addReport(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := out.check(cmd); err != nil {
+			return err
+		}
+		hub, subresources, err := c.clientsFor(args[0])
+		if err != nil {
+			return err
+		}
+		d, err := c.gatherDescription(cmd.Context(), hub, subresources)
+		switch {
+		case err != nil:
+			return err
+		case out.asText():
+			return d.Write(c.Out, c.now(), c.palette())
+		}
+		report, err := descriptionOf(d)
+		if err != nil {
+			return err
+		}
+		return out.print(c, report)
+	}
+	return cmd
+}
+
+// description is what describe prints for programs.
+type description struct {
+	State jobview.State `json:"state"`
+	Why   string        `json:"why,omitempty"`
+	// Job is the hub's. Mirrors are those of the workers that could be read, by worker.
+	Job     *batchv1.Job            `json:"job"`
+	Mirrors map[string]*batchv1.Job `json:"mirrors"`
+	// Problems are why others couldn't be read, or their events.
+	Problems []string         `json:"problems"`
+	Events   []describedEvent `json:"events"`
+}
+
+// describedEvent is an event of the hub or a worker.
+type describedEvent struct {
+	From         string `json:"from"`
+	corev1.Event `json:",inline"`
+}
+
+func descriptionOf(d show.Description) (*description, error) {
+	is := &description{Job: d.Job, Mirrors: map[string]*batchv1.Job{}, Problems: append([]string{}, d.Problems...), Events: []describedEvent{}}
+	for _, e := range show.InOrder(d.Events) {
+		e.Event.ManagedFields = nil
+		is.Events = append(is.Events, describedEvent{e.From, e.Event})
+	}
+	seen := jobview.Of(d.Job, d.Around())
+	is.State, is.Why = seen.Status.State, seen.Status.Why
+	maps.Copy(is.Mirrors, d.Mirrors)
+	for _, job := range append(slices.Collect(maps.Values(is.Mirrors)), is.Job) {
+		job.ManagedFields = nil
+		if err := typed(job); err != nil {
+			return nil, err
+		}
+	}
+	return is, nil
 }
 
 // gatherDescription reads all that is known. It fails only if the Job or its events can't be read.
-func gatherDescription(ctx context.Context, hub client.Client, subresources *access.Subresources) (show.Description, error) {
-	job, err := jobNamed(ctx, hub, subresources.Job)
+func (c *cli) gatherDescription(ctx context.Context, hub client.Client, subresources *access.Subresources) (show.Description, error) {
+	job, err := c.jobNamed(ctx, hub, subresources.Job)
 	if err != nil {
 		return show.Description{}, err
 	}
 	d := show.Description{Job: job, Workers: seenWorkers(ctx, hub)}
-	events, err := jobEvents(ctx, hub, job.Namespace, string(job.UID))
-	if err != nil {
-		return d, access.Explain(err)
-	}
-	d.Events = show.Entries(show.Hub, events)
+	var reading sync.WaitGroup
 	if workers := shards.WorkersOf(job); len(workers) > 0 {
-		addMirrors(ctx, subresources, workers, &d)
-		addWorkerEvents(ctx, subresources, &d)
+		reading.Go(func() { d.Mirrors, d.Problems = subresources.MirrorsOf(ctx, workers) })
 	}
-	return d, nil
-}
-
-// mirrorsAtOnce bounds the requests for mirrors in flight.
-const mirrorsAtOnce = 8
-
-func addMirrors(ctx context.Context, subresources *access.Subresources, workers []string, d *show.Description) {
-	mirrors, errs := make([]*batchv1.Job, len(workers)), make([]error, len(workers))
-	workqueue.ParallelizeUntil(ctx, mirrorsAtOnce, len(workers), func(i int) {
-		mirrors[i], errs[i] = subresources.Mirror(ctx, workers[i])
-	})
-	d.Mirrors = map[string]*batchv1.Job{}
-	for i, worker := range workers {
-		if errs[i] != nil {
-			d.Problems = append(d.Problems, errs[i].Error())
-		} else {
-			d.Mirrors[worker] = mirrors[i]
-		}
+	events, warnings, err := timeline(ctx, hub, subresources, job)
+	reading.Wait()
+	d.Events = events
+	if len(d.Problems) == 0 { // else they say the same
+		d.Problems = warnings
 	}
-}
-
-// addWorkerEvents reports only what isn't known from the mirrors already.
-func addWorkerEvents(ctx context.Context, subresources *access.Subresources, d *show.Description) {
-	if len(d.Mirrors) == 0 {
-		return
-	}
-	events, err := subresources.Events(ctx)
-	switch {
-	case err == nil:
-		d.Events = append(d.Events, workerEntries(events)...)
-		if len(d.Problems) == 0 {
-			d.Problems = events.Warnings
-		}
-	case !apierrors.IsNotFound(err):
-		d.Problems = append(d.Problems, "events: "+err.Error())
-	}
+	return d, err
 }

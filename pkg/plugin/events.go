@@ -3,10 +3,14 @@ package plugin
 import (
 	"cmp"
 	"context"
+	"sync"
 
 	"github.com/spf13/cobra"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/kubectl/pkg/util/templates"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
@@ -48,29 +52,37 @@ func (c *cli) gatherEvents(ctx context.Context, name string) (entries []show.Ent
 	if err != nil {
 		return nil, nil, err
 	}
-	job, err := jobNamed(ctx, hub, subresources.Job)
+	job, err := c.jobNamed(ctx, hub, subresources.Job)
 	if err != nil {
 		return nil, nil, err
 	}
-	events, err := jobEvents(ctx, hub, job.Namespace, string(job.UID))
-	if err != nil {
-		return nil, nil, access.Explain(err)
-	}
-	entries = show.Entries(show.Hub, events)
-	if len(shards.WorkersOf(job)) == 0 {
-		return entries, nil, nil
-	}
-	there, err := subresources.Events(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	return append(entries, workerEntries(there)...), there.Warnings, nil
+	return timeline(ctx, hub, subresources, job)
 }
 
-// workerEntries makes entries of the workers' events.
-func workerEntries(list *access.EventList) (entries []show.Entry) {
+// timeline reads the events of hub and workers at the same time. It fails only if those of the hub
+// can't be read; of the others, the warnings say what is missing.
+func timeline(ctx context.Context, hub client.Client, subresources *access.Subresources, job *batchv1.Job) (entries []show.Entry, warnings []string, err error) {
+	var there []show.Entry
+	var reading sync.WaitGroup
+	if workers := shards.WorkersOf(job); len(workers) > 0 {
+		reading.Go(func() { there, warnings = workerEntries(ctx, subresources, several(workers)) })
+	}
+	events, err := jobEvents(ctx, hub, job.Namespace, string(job.UID))
+	reading.Wait()
+	return append(show.Entries(show.Hub, events), there...), warnings, access.Explain(err)
+}
+
+// workerEntries are the workers' events. A mirror that isn't there yet, or any more, has none.
+func workerEntries(ctx context.Context, subresources *access.Subresources, workers []string) (entries []show.Entry, warnings []string) {
+	list, err := subresources.EventsOf(ctx, workers)
+	switch {
+	case (apierrors.IsNotFound(err) || apierrors.IsConflict(err)) && !access.Advised(err):
+		return nil, nil
+	case err != nil:
+		return nil, []string{err.Error()}
+	}
 	for i := range list.Items {
 		entries = append(entries, show.Entry{From: access.WorkerOf(&list.Items[i]), Event: list.Items[i]})
 	}
-	return entries
+	return entries, list.Warnings
 }

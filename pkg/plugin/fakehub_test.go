@@ -37,6 +37,8 @@ type fakeHub struct {
 	answers map[string]any // by path
 	// container runs a command, instead of exec's own answer; it succeeds.
 	container func(command []string, in io.Reader, out io.Writer)
+	// session is what exec and attach are refused with.
+	session *metav1.Status
 
 	mu    sync.Mutex
 	asked []*http.Request
@@ -51,8 +53,10 @@ const (
 func newHub(t *testing.T) *fakeHub {
 	h := &fakeHub{t: t, answers: map[string]any{
 		jobPath:                                 hubJob(),
-		"/apis/batch/v1/namespaces/team-a/jobs": &batchv1.JobList{Items: []batchv1.Job{*hubJob(), {ObjectMeta: metav1.ObjectMeta{Name: "not-ours"}}}},
+		"/apis/batch/v1/namespaces/team-a/jobs": &batchv1.JobList{Items: []batchv1.Job{*hubJob(), notOurs()}},
 		"/api/v1/namespaces/team-a/events":      &corev1.EventList{Items: []corev1.Event{event("Placed", "Placed on worker west")}},
+		"/api/v1/namespaces": &corev1.NamespaceList{Items: []corev1.Namespace{
+			{ObjectMeta: metav1.ObjectMeta{Name: "team-a"}}, {ObjectMeta: metav1.ObjectMeta{Name: "team-b"}}, {ObjectMeta: metav1.ObjectMeta{Name: "default"}}}},
 		"/apis/jobferry.dev/v1alpha1/workerclusters": &v1alpha1.WorkerClusterList{Items: []v1alpha1.WorkerCluster{
 			{ObjectMeta: metav1.ObjectMeta{Name: "east"}}, {ObjectMeta: metav1.ObjectMeta{Name: "west"}}}},
 		subPath + "pods":   &corev1.PodList{Items: []corev1.Pod{pod(1), pod(0)}},
@@ -73,6 +77,11 @@ func hubJob() *batchv1.Job {
 		Status: batchv1.JobStatus{Active: 2, Ready: ptr.To[int32](2),
 			Conditions: hubstate.Changes{hubstate.Cluster: "west"}.Conditions(&batchv1.Job{}, nil, time.Time{})},
 	}
+}
+
+// notOurs is a Job of another controller.
+func notOurs() batchv1.Job {
+	return batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "not-ours"}, Spec: batchv1.JobSpec{ManagedBy: ptr.To("example.com/other")}}
 }
 
 // whyWest is what the manager says of the Job.
@@ -131,10 +140,17 @@ func (h *fakeHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.asked = append(h.asked, r)
 	answer := h.answers[r.URL.Path]
 	h.mu.Unlock()
-	if r.URL.Path == subPath+"exec" || r.URL.Path == subPath+"attach" {
+	if h.session == nil && (r.URL.Path == subPath+"exec" || r.URL.Path == subPath+"attach") {
 		h.exec(w, r)
 		return
 	}
+	if h.session != nil && answer == nil {
+		answer = h.session
+	}
+	h.answer(w, r, answer)
+}
+
+func (h *fakeHub) answer(w http.ResponseWriter, r *http.Request, answer any) {
 	w.Header().Set("Content-Type", "application/json")
 	switch answer := answer.(type) {
 	case nil:

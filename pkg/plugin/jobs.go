@@ -4,13 +4,15 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/kubectl/pkg/util/templates"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,8 +39,16 @@ func (f *jobsFlags) add(c *cli, cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("worker", c.completeWorkers(-1)) // the flag is there
 }
 
+// listFlags are those of the verb jobs.
+type listFlags struct {
+	jobsFlags
+	states []string
+	sortBy string
+	watch  bool
+}
+
 func newJobs(c *cli) *cobra.Command {
-	f := &jobsFlags{}
+	f := &listFlags{}
 	cmd := &cobra.Command{
 		Use:     "jobs [NAME...]",
 		Aliases: []string{"job"},
@@ -48,119 +58,171 @@ func newJobs(c *cli) *cobra.Command {
 			kubectl jobferry jobs
 
 			# The Jobs on one worker
-			kubectl jobferry jobs -A --worker west`),
+			kubectl jobferry jobs -A --worker west
+
+			# Those that wait or have failed, the oldest first
+			kubectl jobferry jobs --state Pending,Failed --sort-by .metadata.creationTimestamp
+
+			# What changes, until Ctrl-C
+			kubectl jobferry jobs -w`),
 		ValidArgsFunction: c.completeJobs(-1),
 	}
 	f.add(c, cmd)
+	f.addList(cmd)
 	out := addOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) > 0 && f.all {
-			return usage(cmd, "a NAME needs one namespace: use -n in place of -A")
-		}
-		hub, err := c.hubClient()
-		if err != nil {
-			return err
-		}
-		list, namespace, err := c.listJobs(cmd, hub, f, args)
-		if err != nil {
-			return err
-		}
-		if !out.asTable() {
-			return out.printNamed(c, args, list)
-		}
-		return c.printJobs(cmd.Context(), hub, list.Items, namespace, out.format() == wide)
-	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return c.jobs(cmd, f, out, args) }
 	return cmd
 }
 
-func (c *cli) printJobs(ctx context.Context, hub client.Client, jobs []batchv1.Job, namespace string, wide bool) error {
-	events, err := eventsOfWaiting(ctx, hub, jobs, namespace)
+func (f *listFlags) addList(cmd *cobra.Command) {
+	cmd.Flags().StringSliceVar(&f.states, "state", nil, "Show only Jobs in these states: "+strings.Join(stateNames(), ", "))
+	cmd.Flags().StringVar(&f.sortBy, "sort-by", "",
+		"Sort by a field, as a JSONPath expression: one of a Job, such as .metadata.creationTimestamp, or of what users see of it (kubectl explain dj.status), such as .status.state")
+	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "After listing the Jobs, show what changes")
+	// the flag is there
+	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(stateNames(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+func (c *cli) jobs(cmd *cobra.Command, f *listFlags, out output, names []string) error {
+	if err := f.check(cmd, names); err != nil {
+		return err
+	}
+	hub, err := c.hubClient()
+	if err != nil {
+		return err
+	}
+	found, err := c.listJobs(cmd, hub, &f.jobsFlags, names)
+	if err != nil {
+		return err
+	}
+	outOfTouch := show.OutOfTouch(seenWorkers(cmd.Context(), hub))
+	events, err := eventsOfWaiting(cmd.Context(), hub, found.Items, found.namespace)
 	if err != nil {
 		c.say("warning: the reasons why Jobs wait can't be read: %v", access.Explain(err))
 	}
-	nothing := "No Jobs of Jobferry found."
-	if namespace != "" {
-		nothing = fmt.Sprintf("No Jobs of Jobferry found in namespace %s.", namespace)
+	newest := jobview.Newest(events)
+	around := func(job *batchv1.Job) jobview.Around { return show.Around(job, newest, outOfTouch) }
+	found.Items = slices.DeleteFunc(found.Items, func(job batchv1.Job) bool { return !f.isInState(&job, around(&job)) })
+	if err := sortJobs(cmd, found.Items, around, f.sortBy); err != nil {
+		return err
 	}
-	columns := show.JobColumns{Namespace: namespace == "", Wide: wide, Line: c.lineOf(ctx, jobs), OutOfTouch: show.OutOfTouch(seenWorkers(ctx, hub))}
-	return c.table(show.Jobs(jobs, events, c.now(), columns), nothing)
+	if f.watch {
+		return c.watchJobs(cmd.Context(), f, out, found, names, outOfTouch)
+	}
+	if !out.asTable() {
+		return out.printNamed(c, names, found.JobList)
+	}
+	columns := show.JobColumns{Namespace: found.namespace == "", Wide: out.format() == wide, Line: c.lineOf(cmd.Context(), found.Items), OutOfTouch: outOfTouch}
+	if err := c.table(show.Jobs(found.Items, events, c.now(), columns), noJobs(found.namespace)); err != nil {
+		return err
+	}
+	if len(names) == 0 && f.worker == "" && len(f.states) == 0 {
+		c.sayUndispatched(cmd.Context(), hub, found)
+	}
+	return nil
 }
 
-// maxLines bounds the namespaces that the manager is asked about for one table.
-const maxLines = 20
+// noJobs is printed in place of an empty table.
+func noJobs(namespace string) string {
+	if namespace == "" {
+		return "No Jobs of Jobferry found."
+	}
+	return fmt.Sprintf("No Jobs of Jobferry found in namespace %s.", namespace)
+}
 
-// lineOf asks the manager where Jobs are in the line of those that wait. An answer to one of them
-// has the others of its namespace. Without an answer, the table doesn't say.
+const (
+	// maxLines bounds the namespaces that the manager is asked about for one table.
+	maxLines = 20
+	// linesTimeout is how long a table waits for that.
+	linesTimeout = 2 * time.Second
+)
+
+// lineOf asks the manager where Jobs are in the line of those that wait, for all namespaces at the
+// same time. An answer to one of them has the others of its namespace. Without an answer, the table
+// doesn't say.
 func (c *cli) lineOf(ctx context.Context, jobs []batchv1.Job) map[types.NamespacedName]v1alpha1.WaitingExplanation {
-	asked, line := map[string]bool{}, map[types.NamespacedName]v1alpha1.WaitingExplanation{}
+	line := map[types.NamespacedName]v1alpha1.WaitingExplanation{}
 	config, err := c.hubConfig()
-	for i := range jobs {
-		job := &jobs[i]
-		if err != nil || len(asked) == maxLines || asked[job.Namespace] || jobview.StateOf(job, jobview.Around{}) != jobview.Pending {
-			continue
+	if err != nil {
+		return line
+	}
+	ctx, cancel := context.WithTimeout(ctx, linesTimeout)
+	defer cancel()
+	asked := oneOfEach(jobs)
+	answers := make([][]v1alpha1.WaitingJob, len(asked))
+	workqueue.ParallelizeUntil(ctx, len(asked), len(asked), func(i int) {
+		subresources, err := access.NewSubresources(config, asked[i])
+		if err != nil {
+			return
 		}
-		asked[job.Namespace] = true
-		var subresources *access.Subresources
-		if subresources, err = access.NewSubresources(config, client.ObjectKeyFromObject(job)); err != nil {
-			continue
+		if explanation, err := subresources.Why(ctx); err == nil {
+			answers[i] = explanation.Line
 		}
-		explanation, unanswered := subresources.Why(ctx)
-		if unanswered != nil {
-			continue
-		}
-		for _, w := range explanation.Line {
-			line[types.NamespacedName{Namespace: job.Namespace, Name: w.Name}] = w.WaitingExplanation
+	})
+	for i, answer := range answers {
+		for _, w := range answer {
+			line[types.NamespacedName{Namespace: asked[i].Namespace, Name: w.Name}] = w.WaitingExplanation
 		}
 	}
 	return line
 }
 
-// listJobs returns the Jobs of Jobferry that the flags and arguments select, and their namespace,
-// which is empty for all namespaces.
-func (c *cli) listJobs(cmd *cobra.Command, hub client.Client, f *jobsFlags, names []string) (*batchv1.JobList, string, error) {
-	selector, err := selectors.Parse(f.selector)
-	if err != nil {
-		return nil, "", usage(cmd, "--selector: %w", err)
-	}
-	namespace := ""
-	if !f.all {
-		if namespace, err = c.namespace(); err != nil {
-			return nil, "", err
+// oneOfEach returns one Job that waits of each namespace.
+func oneOfEach(jobs []batchv1.Job) (keys []types.NamespacedName) {
+	for i := range jobs {
+		known := slices.ContainsFunc(keys, func(key types.NamespacedName) bool { return key.Namespace == jobs[i].Namespace })
+		if len(keys) < maxLines && !known && jobview.StateOf(&jobs[i], jobview.Around{}) == jobview.Pending {
+			keys = append(keys, client.ObjectKeyFromObject(&jobs[i]))
 		}
 	}
-	list := &batchv1.JobList{}
-	for _, name := range names {
-		job, err := jobNamed(cmd.Context(), hub, types.NamespacedName{Namespace: namespace, Name: jobName(name)})
-		if err != nil {
-			return nil, "", err
-		}
-		list.Items = append(list.Items, *job)
-	}
-	if len(names) > 0 {
-		return list, namespace, nil
-	}
-	err = hub.List(cmd.Context(), list, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector})
-	list.Items = slices.DeleteFunc(ours(list.Items), func(job batchv1.Job) bool {
-		return f.worker != "" && !shards.IsOn(&job, workerName(f.worker))
-	})
-	return list, namespace, access.Explain(err)
+	return keys
 }
 
-// jobNamed returns a Job that Jobferry runs.
-func jobNamed(ctx context.Context, hub client.Client, key types.NamespacedName) (*batchv1.Job, error) {
-	job := &batchv1.Job{}
-	err := hub.Get(ctx, key, job)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, access.Advise(fmt.Errorf("there is no Job %s in namespace %s", key.Name, key.Namespace),
-			"kubectl jobferry jobs lists the Jobs of a namespace; -n selects another one")
-	case err != nil:
-		return nil, access.Explain(err)
-	case !mirror.Managed(job):
-		return nil, access.Advise(fmt.Errorf("the Job %s isn't Jobferry's: its spec.managedBy isn't %s", key.Name, v1alpha1.ManagedByDispatcher),
-			"kubectl itself shows its Pods and logs")
+// foundJobs are what flags and arguments select.
+type foundJobs struct {
+	// JobList are the Jobs that Jobferry runs.
+	*batchv1.JobList
+	undispatched []batchv1.Job
+	// namespace is empty for all namespaces.
+	namespace string
+}
+
+// listJobs returns the Jobs that the flags and arguments select.
+func (c *cli) listJobs(cmd *cobra.Command, hub client.Client, f *jobsFlags, names []string) (*foundJobs, error) {
+	selector, err := selectors.Parse(f.selector)
+	if err != nil {
+		return nil, usage(cmd, "--selector: %w", err)
 	}
-	return job, nil
+	found := &foundJobs{JobList: &batchv1.JobList{}}
+	if !f.all {
+		if found.namespace, err = c.namespace(); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range names {
+		job, err := c.jobNamed(cmd.Context(), hub, types.NamespacedName{Namespace: found.namespace, Name: jobName(name)})
+		if err != nil {
+			return nil, err
+		}
+		found.Items = append(found.Items, *job)
+	}
+	if len(names) > 0 {
+		return found, nil
+	}
+	err = hub.List(cmd.Context(), found.JobList, client.InNamespace(found.namespace), client.MatchingLabelsSelector{Selector: selector})
+	if err != nil {
+		return nil, access.Explain(err)
+	}
+	found.undispatched = slices.DeleteFunc(slices.Clone(found.Items), func(job batchv1.Job) bool { return mirror.Managed(&job) })
+	found.Items = slices.DeleteFunc(ours(found.Items), func(job batchv1.Job) bool { return !f.isOnWorker(&job) })
+	if len(found.Items) == 0 && f.worker != "" {
+		return found, checkWorker(cmd.Context(), hub, workerName(f.worker))
+	}
+	return found, nil
+}
+
+func (f *jobsFlags) isOnWorker(job *batchv1.Job) bool {
+	return f.worker == "" || shards.IsOn(job, workerName(f.worker))
 }
 
 // ours returns the Jobs that Jobferry runs.
@@ -187,11 +249,16 @@ func eventsOfWaiting(ctx context.Context, hub client.Client, jobs []batchv1.Job,
 
 // jobEvents returns the hub's events of one Job, or, without a UID, of all.
 func jobEvents(ctx context.Context, hub client.Client, namespace, uid string) ([]corev1.Event, error) {
+	var events corev1.EventList
+	err := hub.List(ctx, &events, client.InNamespace(namespace), eventsAbout(uid))
+	return events.Items, err
+}
+
+// eventsAbout selects the events of one Job, or, without a UID, of all.
+func eventsAbout(uid string) client.MatchingFieldsSelector {
 	about := fields.Set{"involvedObject.kind": "Job"}
 	if uid != "" {
 		about["involvedObject.uid"] = uid
 	}
-	var events corev1.EventList
-	err := hub.List(ctx, &events, client.InNamespace(namespace), client.MatchingFieldsSelector{Selector: fields.SelectorFromSet(about)})
-	return events.Items, err
+	return client.MatchingFieldsSelector{Selector: fields.SelectorFromSet(about)}
 }

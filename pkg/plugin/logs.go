@@ -1,21 +1,13 @@
 package plugin
 
 import (
-	"context"
-	"fmt"
-	"io"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/kubectl/pkg/util/templates"
 	"k8s.io/utils/ptr"
-
-	"github.com/jobferry/jobferry/pkg/plugin/access"
 )
 
 type logsFlags struct {
@@ -39,7 +31,8 @@ func newLogs(c *cli) *cobra.Command {
 		Short:   "Print the logs of a Job's Pods, through the hub",
 		Long: templates.LongDesc(`
 			Print the logs of a Job's Pods, from its workers, through the hub. By default, logs prints the log of the newest
-			Pod that has started. You need permission to get jobs/log of subresources.jobferry.dev on the hub.`),
+			Pod that has started; with -f, it waits for one, also of a Job that waits for a worker. You need permission to
+			get jobs/log of subresources.jobferry.dev on the hub.`),
 		Example: templates.Examples(`
 			# Follow the newest Pod
 			kubectl jobferry logs pi -f
@@ -70,7 +63,7 @@ func (f *logsFlags) add(c *cli, cmd *cobra.Command) {
 	set.Int64Var(&f.limitBytes, "limit-bytes", 0, "Print at most this many bytes of each container")
 	set.DurationVar(&f.since, "since", 0, "Print only lines newer than this duration, such as 5s, 2m or 3h")
 	set.StringVar(&f.sinceTime, "since-time", "", "Print only lines after this time (RFC 3339)")
-	set.DurationVar(&f.startTimeout, "pod-running-timeout", 20*time.Second, "How long -f waits for the container to start")
+	set.DurationVar(&f.startTimeout, "pod-running-timeout", 0, "How long -f waits for the container to start (default: without limit)")
 	set.IntVar(&f.maxFollow, "max-log-requests", 20, "How many Pods -f with --all-pods can follow at once")
 }
 
@@ -114,67 +107,18 @@ func (c *cli) logs(cmd *cobra.Command, f *logsFlags, name string) error {
 	if err := f.complete(cmd); err != nil {
 		return err
 	}
-	subresources, err := c.subresources(name)
+	subresources, job, err := c.subresourcesOf(cmd.Context(), name)
 	if err != nil {
 		return err
 	}
+	f.options.Container = c.containerFor(job, f.options.Container, false)
+	start := c.startOf(subresources, f)
 	if f.allPods {
-		return c.logsOfAll(cmd, subresources, f)
+		return c.logsOfAll(cmd, start, f)
 	}
-	stream := logStream{subresources: subresources, choice: f.choice.choice(cmd), options: &f.options, startTimeout: f.startTimeout}
+	stream := logStream{start: start, choice: f.choice.choice(cmd), options: &f.options}
 	if f.prefix {
 		return c.logsWithPrefix(cmd.Context(), stream)
 	}
 	return stream.copyTo(cmd.Context(), c.Out)
-}
-
-// logStream is the log of one container, not yet opened.
-type logStream struct {
-	subresources *access.Subresources
-	choice       access.PodChoice
-	options      *corev1.PodLogOptions
-	// startTimeout is how long to wait for the start of a container that is followed.
-	startTimeout time.Duration
-	// prefix begins each line, where lines have one.
-	prefix string
-}
-
-// open opens the log.
-func (s logStream) open(ctx context.Context) (io.ReadCloser, error) {
-	var (
-		stream io.ReadCloser
-		last   error
-	)
-	err := wait.PollUntilContextTimeout(ctx, pollInterval, s.startTimeout, true, func(context.Context) (bool, error) {
-		// The log outlives the poll, so it gets the outer context.
-		stream, last = s.subresources.Log(ctx, s.choice, s.options)
-		if s.options.Follow && startsLater(last) {
-			return false, nil
-		}
-		return true, last
-	})
-	if canceled(err) && last != nil {
-		return nil, last
-	}
-	return stream, err
-}
-
-// startsLater reports whether a log can't be read yet: the Job has no Pod, or the Pod's container
-// waits.
-func startsLater(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "is waiting to start")
-}
-
-// copyTo writes the log until it ends. An interruption by the user is no error.
-func (s logStream) copyTo(ctx context.Context, out io.Writer) error {
-	stream, err := s.open(ctx)
-	if err != nil {
-		return err
-	}
-	defer stream.Close()
-	_, err = io.Copy(out, stream)
-	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("the log was interrupted: %w", err)
-	}
-	return nil
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/kubectl/pkg/cmd/util/podcmd"
 
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/show"
@@ -20,15 +19,17 @@ import (
 
 // logsOfAll prints the logs of all Pods that the Job has now: one after the other, or, with -f, as
 // their lines arrive. It reports a Pod whose log can't be read, and continues with the others.
-func (c *cli) logsOfAll(cmd *cobra.Command, subresources *access.Subresources, f *logsFlags) error {
-	job := subresources.Job.Name
-	list, err := subresources.Pods(cmd.Context(), workerName(*f.choice.worker))
+func (c *cli) logsOfAll(cmd *cobra.Command, start *logStart, f *logsFlags) error {
+	job := start.subresources.Job.Name
+	list, err := start.pods(cmd.Context(), workerName(*f.choice.worker))
 	if err != nil {
 		return err
 	}
 	incomplete := c.incomplete("Pods of the Job "+job, list.Warnings)
 	pods := show.SortedPods(list.Items)
 	switch {
+	case cmd.Context().Err() != nil: // the user ended the wait for Pods
+		return nil
 	case len(pods) == 0:
 		c.say("The Job %s has no Pods now.", job)
 		return incomplete
@@ -41,7 +42,7 @@ func (c *cli) logsOfAll(cmd *cobra.Command, subresources *access.Subresources, f
 	}
 	failures := make([]error, len(pods))
 	workqueue.ParallelizeUntil(cmd.Context(), atOnce, len(pods), func(i int) {
-		stream := logStream{subresources: subresources, options: f.options.DeepCopy(), startTimeout: f.startTimeout}
+		stream := logStream{start: start, options: f.options.DeepCopy()}
 		stream.of(&pods[i], pods)
 		failures[i] = out.copyLines(cmd.Context(), stream)
 	})
@@ -56,11 +57,32 @@ func (c *cli) logsOfAll(cmd *cobra.Command, subresources *access.Subresources, f
 	return incomplete
 }
 
+// pods returns the Pods of the Job. What is followed has at least one, unless the Job ends without.
+func (s *logStart) pods(ctx context.Context, worker string) (list *access.PodList, err error) {
+	list = &access.PodList{}
+	isEarly := func(ctx context.Context, err error) bool {
+		return startsLater(err) || errors.Is(err, errNoPods) && s.unfinished(ctx)
+	}
+	err = s.await(ctx, isEarly, func() (err error) {
+		list, err = s.subresources.PodsOf(ctx, askedWorkers(s.job(ctx), worker))
+		if err == nil && len(list.Items) == 0 {
+			err = errNoPods
+		}
+		return err
+	})
+	if errors.Is(err, errNoPods) {
+		err = nil
+	}
+	return list, err
+}
+
+var errNoPods = errors.New("the Job has no Pods now")
+
 // of has the stream read the log of one of these Pods. Its lines begin with the Pod and container,
 // and with the worker, if the Pods are in several.
 func (s *logStream) of(pod *corev1.Pod, all []corev1.Pod) {
 	s.choice = access.PodChoice{Pod: pod.Name, Worker: access.WorkerOf(pod)}
-	s.options.Container = containerOf(pod, s.options.Container)
+	s.options.Container = containerOf(pod, s.options.Container, true, io.Discard)
 	s.prefix = fmt.Sprintf("pod/%s/%s", pod.Name, s.options.Container)
 	if severalWorkers(all) {
 		s.prefix = access.WorkerOf(pod) + " " + s.prefix
@@ -73,7 +95,7 @@ func severalWorkers(pods []corev1.Pod) bool {
 
 // logsWithPrefix finds the Pod that the manager would choose, whose name begins each line.
 func (c *cli) logsWithPrefix(ctx context.Context, stream logStream) error {
-	list, err := stream.subresources.Pods(ctx, stream.choice.Worker)
+	list, err := stream.start.pods(ctx, stream.choice.Worker)
 	if err != nil {
 		return err
 	}
@@ -83,7 +105,7 @@ func (c *cli) logsWithPrefix(ctx context.Context, stream logStream) error {
 	case len(fitting) == 0:
 		return stream.copyTo(ctx, c.Out) // the manager explains what is wrong with the choice
 	case named && (severalWorkers(fitting) || len(list.Warnings) > 0):
-		return access.Advise(errors.Join(c.incomplete("Pods of the Job "+stream.subresources.Job.Name, list.Warnings),
+		return access.Advise(errors.Join(c.incomplete("Pods of the Job "+stream.start.subresources.Job.Name, list.Warnings),
 			errors.New("more than one worker may have such a Pod")), "choose one by --worker, or leave --prefix out")
 	}
 	newest := slices.MaxFunc(fitting, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
@@ -101,18 +123,6 @@ func fittingPods(pods []corev1.Pod, choice access.PodChoice) []corev1.Pod {
 	})
 }
 
-// containerOf returns the name of the container, by default kubectl's default.
-func containerOf(pod *corev1.Pod, name string) string {
-	if name != "" {
-		return name
-	}
-	container, err := podcmd.FindOrDefaultContainerByName(pod, "", true, io.Discard)
-	if err != nil {
-		return "" // the worker explains what is wrong
-	}
-	return container.Name
-}
-
 // lineWriter writes whole lines of several logs.
 type lineWriter struct {
 	mu  sync.Mutex
@@ -125,7 +135,7 @@ const maxLine = 64 << 10
 // copyLines writes a log. Each line begins with the stream's prefix.
 func (w *lineWriter) copyLines(ctx context.Context, stream logStream) error {
 	body, err := stream.open(ctx)
-	if err != nil {
+	if err != nil || body == nil {
 		return err
 	}
 	defer body.Close()

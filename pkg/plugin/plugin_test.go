@@ -144,6 +144,17 @@ func TestTables(t *testing.T) {
 		"__complete cordon ":                         {"east\nwest\n"},
 		"__complete logs shards --pod shards-1":      {"shards-1\n"},
 		"__complete clusters -o w":                   {"wide\n"},
+		"__complete jobs -n team":                    {"team-a\nteam-b\n"},
+		"__complete --context h":                     {"hub\n"},
+		"__complete jobs --state St":                 {"Starting\n"},
+		"__complete move shards --to w":              {"west\n"},
+		"__complete top -o ":                         {"json\nyaml\n"},
+		"version --client -o yaml":                   {"kubectlJobferry: v0.0.0-"},
+		"top -o json":                                {`"name": "west"`, `"state": "Unknown"`, `"name": "shards"`, `"state": "Running"`, `"perSecond": 0`},
+		"describe shards -o yaml":                    {"apiVersion: batch/v1", "state: Running\n", "from: west\n", "mirrors:\n  west:\n"},
+		"describe shards -o json":                    {`"problems": []`, `"from": "hub"`, `"message": "Placed on worker west"`},
+		"jobs --state running":                       {"shards   west"},
+		"jobs --state Pending,running":               {"shards   west"},
 	} {
 		t.Run(args, func(t *testing.T) {
 			fields := strings.Fields(args)
@@ -188,22 +199,24 @@ func TestErrors(t *testing.T) {
 		}, "why shards", exitFailed, []string{"older than this plugin"}},
 		"no such Job": {func(h *fakeHub) {
 			h.refuse(jobPath, http.StatusNotFound, metav1.StatusReasonNotFound, `jobs.batch "shards" not found`, &metav1.StatusDetails{Kind: "jobs", Name: "shards"})
-		}, "describe shards", exitFailed, []string{"there is no Job shards in namespace team-a", "kubectl jobferry jobs"}},
-		"somebody else's Job": {func(h *fakeHub) {
-			job := hubJob()
-			job.Spec.ManagedBy = nil
-			h.answers[jobPath] = job
-		}, "events shards", exitFailed, []string{"isn't Jobferry's", "kubectl itself"}},
-		"no CRD":          {func(h *fakeHub) { delete(h.answers, "/apis/jobferry.dev/v1alpha1/workerclusters") }, "clusters", exitFailed, []string{"no WorkerClusters"}},
-		"no such command": {nil, "frobnicate", exitUsage, []string{"frobnicate", "--help"}},
-		"unknown flag":    {nil, "jobs --frob", exitUsage, []string{"--frob", "kubectl jobferry jobs --help"}},
-		"no Job":          {nil, "logs", exitUsage, []string{"a JOB is missing"}},
-		"two Jobs":        {nil, "pods a b", exitUsage, []string{`unexpected argument "b"`}},
-		"no command":      {nil, "exec shards", exitUsage, []string{"-- COMMAND"}},
-		"format":          {nil, "jobs -o frob", exitUsage, []string{"frob", "json"}},
-		"pod and index":   {nil, "logs shards --pod a --index 1", exitUsage, []string{"not both"}},
-		"time":            {nil, "logs shards --since-time noon", exitUsage, []string{"--since-time"}},
-		"selector":        {nil, "jobs -l a=b=c", exitUsage, []string{"--selector"}},
+		}, "describe shards", exitFailed, []string{"there is no Job shards in namespace team-a", "kubectl jobferry jobs -A", "-n selects another"}},
+		"no CRD":             {func(h *fakeHub) { delete(h.answers, "/apis/jobferry.dev/v1alpha1/workerclusters") }, "clusters", exitFailed, []string{"no WorkerClusters"}},
+		"no such command":    {nil, "frobnicate", exitUsage, []string{"frobnicate", "--help"}},
+		"a mistyped command": {nil, "jbos", exitUsage, []string{"there is no command \"jbos\"\n\nDid you mean this?\n\tjobs\n"}},
+		"a report's format":  {nil, "top -o wide", exitUsage, []string{"--output wide: it must be json or yaml"}},
+		"no such state":      {nil, "jobs --state Runing", exitUsage, []string{"--state Runing: it must be one of Failing, OutOfTouch"}},
+		"no such field":      {nil, "jobs --sort-by .spec.nothing", exitUsage, []string{"couldn't find any field with path"}},
+		"a whole object":     {nil, "jobs --sort-by .status.conditions", exitUsage, []string{"its values are neither all numbers nor all texts or times"}},
+		"no field at all":    {nil, "jobs --sort-by {", exitUsage, []string{"--sort-by {"}},
+		"two to watch":       {nil, "jobs a b -w", exitUsage, []string{"--watch takes one NAME"}},
+		"unknown flag":       {nil, "jobs --frob", exitUsage, []string{"--frob", "kubectl jobferry jobs --help"}},
+		"no Job":             {nil, "logs", exitUsage, []string{"a JOB is missing"}},
+		"two Jobs":           {nil, "pods a b", exitUsage, []string{`unexpected argument "b"`}},
+		"no command":         {nil, "exec shards", exitUsage, []string{"-- COMMAND"}},
+		"format":             {nil, "jobs -o frob", exitUsage, []string{"frob", "json"}},
+		"pod and index":      {nil, "logs shards --pod a --index 1", exitUsage, []string{"not both"}},
+		"time":               {nil, "logs shards --since-time noon", exitUsage, []string{"--since-time"}},
+		"selector":           {nil, "jobs -l a=b=c", exitUsage, []string{"--selector"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHub(t)

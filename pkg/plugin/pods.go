@@ -28,11 +28,11 @@ func newPods(c *cli) *cobra.Command {
 	out := addOutput(cmd)
 	worker := c.addWorker(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		subresources, err := c.subresources(args[0])
+		subresources, job, err := c.subresourcesOf(cmd.Context(), args[0])
 		if err != nil {
 			return err
 		}
-		pods, err := subresources.Pods(cmd.Context(), workerName(*worker))
+		pods, err := subresources.PodsOf(cmd.Context(), askedWorkers(job, workerName(*worker)))
 		if err != nil {
 			return err
 		}
@@ -74,7 +74,8 @@ type podFlags struct {
 func (p *podFlags) add(c *cli, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.pod, "pod", "", "Name of the Pod")
 	cmd.Flags().IntVar(&p.index, "index", -1, "Completion index of an Indexed Job: use the newest Pod of this index")
-	_ = cmd.RegisterFlagCompletionFunc("pod", c.completePods) // the flag is there
+	_ = cmd.RegisterFlagCompletionFunc("pod", c.completePods) // the flags are there
+	_ = cmd.RegisterFlagCompletionFunc("index", c.completeIndexes)
 	p.worker = c.addWorker(cmd)
 }
 

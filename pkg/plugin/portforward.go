@@ -46,7 +46,7 @@ func newPortForward(c *cli) *cobra.Command {
 }
 
 func (c *cli) portForward(cmd *cobra.Command, choice *podFlags, addresses []string, job string, ports []string) error {
-	subresources, err := c.subresources(job)
+	subresources, _, err := c.subresourcesOf(cmd.Context(), job)
 	if err != nil {
 		return err
 	}

@@ -23,9 +23,10 @@ const reference = `# kubectl jobferry
 With this page you look up what each command of the plugin does, and its flags.
 
 Install the plugin [from a release](release.md#install-from-a-release), or build it:
-` + "`make build`" + ` creates the program ` + "`kubectl-jobferry`" + ` in ` + "`bin/`" + `. Put it on your PATH. kubectl then has
-the command ` + "`kubectl jobferry`" + `. Put ` + "`kubectl_complete-jobferry`" + ` beside it. kubectl's shell
-completion then also completes verbs, flags, and names of Jobs, Pods and workers for this command.
+` + "`make build`" + ` creates the program ` + "`kubectl-jobferry`" + ` in ` + "`bin/`" + `, and
+` + "`kubectl_complete-jobferry`" + ` beside it. Put both on your PATH: kubectl then has the command
+` + "`kubectl jobferry`" + `, and its shell completion completes verbs, flags, and names of Jobs, Pods, workers
+and namespaces for it. Krew puts only the first on your PATH: copy the second there for completion.
 
 The hub is the cluster of kubectl's current context. All flags of kubectl that choose a cluster, a
 namespace or a user (` + "`--context`, `-n`, `--as`" + `, ...) work here. The output has colours only in

@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -32,7 +33,7 @@ var verbs = []struct {
 }{
 	{"workers", "Register workers:", []func(*cli) *cobra.Command{newRegister, newUnregister, newRotate}},
 	{"operate", "Operate:", []func(*cli) *cobra.Command{newClusters, newCordon, newUncordon, newDrain, newTop, newUsage, newDashboard}},
-	{"jobs", "Jobs:", []func(*cli) *cobra.Command{newJobs, newDescribe, newWhy, newPods, newLogs, newEvents, newExec, newAttach, newPortForward, newCopy}},
+	{"jobs", "Jobs:", []func(*cli) *cobra.Command{newJobs, newDescribe, newWhy, newMove, newPods, newLogs, newEvents, newExec, newAttach, newPortForward, newCopy}},
 }
 
 func newCLI(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cli {
@@ -56,7 +57,7 @@ func (c *cli) command() *cobra.Command {
 		SilenceErrors: true, SilenceUsage: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage(cmd, "there is no command %q", args[0])
+				return noCommand(cmd, args[0])
 			}
 			return nil
 		},
@@ -70,6 +71,9 @@ func (c *cli) command() *cobra.Command {
 	root.SetErr(c.ErrOut)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, "%w", err) })
 	c.hub.AddFlags(root.PersistentFlags())
+	// the flags are there
+	_ = root.RegisterFlagCompletionFunc("namespace", c.completeNamespaces)
+	_ = root.RegisterFlagCompletionFunc("context", c.completeContexts)
 	root.PersistentFlags().StringVar(&c.systemNamespace, "system-namespace", v1alpha1.SystemNamespace, "The manager's namespace on the hub")
 	for _, group := range verbs {
 		root.AddGroup(&cobra.Group{ID: group.group, Title: group.title})
@@ -81,6 +85,19 @@ func (c *cli) command() *cobra.Command {
 	}
 	root.AddCommand(newVersion(c))
 	return root
+}
+
+// suggestionDistance is how many letters of a mistyped command may be wrong.
+const suggestionDistance = 2
+
+// noCommand says that a command isn't there, and which was meant.
+func noCommand(root *cobra.Command, name string) error {
+	root.SuggestionsMinimumDistance = suggestionDistance
+	meant := root.SuggestionsFor(name)
+	if len(meant) == 0 {
+		return usage(root, "there is no command %q", name)
+	}
+	return usage(root, "there is no command %q\n\nDid you mean this?\n\t%s\n", name, strings.Join(meant, "\n\t"))
 }
 
 // positional checks the number of arguments; most < 0 sets no limit.

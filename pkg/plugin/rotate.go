@@ -68,6 +68,9 @@ func (c *cli) rotate(cmd *cobra.Command, f *rotateFlags, name string) error {
 	if err != nil {
 		return err
 	}
+	if err := found.check(name); err != nil {
+		return err
+	}
 	if request.Account == "" {
 		return access.Advise(fmt.Errorf("worker %s wasn't registered by this plugin: its token isn't known", name),
 			"kubectl jobferry register "+name+" takes it over, with a new token")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/remotecommand"
 	utilexec "k8s.io/client-go/util/exec"
 	"k8s.io/kubectl/pkg/cmd/exec"
+	"k8s.io/kubectl/pkg/cmd/util/podcmd"
 	"k8s.io/kubectl/pkg/util/term"
 
 	"github.com/jobferry/jobferry/pkg/plugin/access"
@@ -33,7 +35,7 @@ func (f *streamFlags) add(c *cli, cmd *cobra.Command) {
 }
 
 func addContainer(cmd *cobra.Command, container *string) {
-	cmd.Flags().StringVarP(container, "container", "c", "", "Container (default: the Pod's only or default one)")
+	cmd.Flags().StringVarP(container, "container", "c", "", "Container (default: the one of the annotation "+podcmd.DefaultContainerAnnotationName+", else the first)")
 }
 
 // connect connects the terminal with a container of a Job's Pod until the container's side ends.
@@ -42,7 +44,7 @@ func (c *cli) connect(cmd *cobra.Command, f *streamFlags, job, subresource strin
 	if err := f.choice.check(cmd); err != nil {
 		return err
 	}
-	subresources, err := c.subresources(job)
+	subresources, known, err := c.subresourcesOf(cmd.Context(), job)
 	if err != nil {
 		return err
 	}
@@ -54,7 +56,7 @@ func (c *cli) connect(cmd *cobra.Command, f *streamFlags, job, subresource strin
 		streams.ErrOut = nil // a terminal has one stream of output
 	}
 	address := subresources.SessionURL(subresource, f.choice.choice(cmd), options(corev1.PodAttachOptions{
-		Container: f.container, TTY: terminal.Raw, Stdin: streams.Stdin, Stdout: true, Stderr: streams.ErrOut != nil,
+		Container: c.containerFor(known, f.container, f.quiet), TTY: terminal.Raw, Stdin: streams.Stdin, Stdout: true, Stderr: streams.ErrOut != nil,
 	}))
 	return terminal.Safe(func() error {
 		err := (&exec.DefaultRemoteExecutor{}).ExecuteWithContext(cmd.Context(), address, subresources.Config,
@@ -67,6 +69,9 @@ func (c *cli) connect(cmd *cobra.Command, f *streamFlags, job, subresource strin
 func sessionError(subresource string, err error) error {
 	if code := (utilexec.ExitError)(nil); err == nil || errors.As(err, &code) || errors.Is(err, context.Canceled) {
 		return err
+	}
+	if said, cut := strings.CutPrefix(err.Error(), "unable to upgrade connection: "); cut {
+		err = errors.New(said) // it's the manager's answer, of which clients keep only the text
 	}
 	return fmt.Errorf("%s: %w", subresource, access.Explain(err))
 }

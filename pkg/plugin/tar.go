@@ -129,7 +129,7 @@ func (t remoteTar) run(ctx context.Context, in io.Reader, out io.Writer, command
 		// Not the plugin's exit code: that is one of a command which has said why.
 		return fmt.Errorf("tar in the container: %v: %s", err, text.Clean(complaints.String(), maxComplaints)) //nolint:errorlint // see above
 	}
-	return access.Explain(err)
+	return sessionError("exec", err)
 }
 
 // lenient takes what nobody reads any more: the client would log an error.

@@ -5,11 +5,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/kubectl/pkg/util/templates"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/show"
 )
@@ -30,38 +32,69 @@ func newTop(c *cli) *cobra.Command {
 			# All Jobs on one worker
 			kubectl jobferry top -A --worker west`),
 		Args: positional(0, 0, "no argument"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.top(cmd, f) },
 	}
 	f.add(c, cmd)
+	out := addReport(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := out.check(cmd); err != nil {
+			return err
+		}
+		return c.top(cmd, f, out)
+	}
 	return cmd
 }
 
-func (c *cli) top(cmd *cobra.Command, f *jobsFlags) error {
+func (c *cli) top(cmd *cobra.Command, f *jobsFlags, out *report) error {
 	hub, err := c.hubClient()
 	if err != nil {
 		return err
 	}
-	if err := c.topWorkers(cmd.Context(), hub); err != nil {
-		return err
-	}
-	list, namespace, err := c.listJobs(cmd, hub, f, nil)
+	workers, err := c.topWorkers(cmd.Context(), hub)
 	if err != nil {
 		return err
+	}
+	list, err := c.listJobs(cmd, hub, f, nil)
+	if err != nil {
+		return err
+	}
+	var outOfTouch func(string) bool
+	if workers != nil {
+		outOfTouch = show.OutOfTouch(workers.Items)
+	}
+	if !out.asText() {
+		return out.print(c, topReport(workers, list.Items, outOfTouch, c.now().Truncate(time.Second)))
+	}
+	if workers != nil {
+		if err := c.table(show.TopWorkers(workers.Items), "No workers found."); err != nil {
+			return err
+		}
 	}
 	fprintf(c.Out, "\n")
-	return c.table(show.TopJobs(list.Items, show.OutOfTouch(seenWorkers(cmd.Context(), hub)), c.now().Truncate(time.Second), namespace == ""), "No unfinished Jobs of Jobferry found.")
+	return c.table(show.TopJobs(list.Items, outOfTouch, c.now().Truncate(time.Second), list.namespace == ""), "No unfinished Jobs of Jobferry found.")
 }
 
-// topWorkers omits the workers if the user lacks permission to list them.
-func (c *cli) topWorkers(ctx context.Context, hub client.Client) error {
-	var workers v1alpha1.WorkerClusterList
-	err := hub.List(ctx, &workers)
+// topWorkers are nil if the user lacks permission to list them.
+func (c *cli) topWorkers(ctx context.Context, hub client.Client) (*v1alpha1.WorkerClusterList, error) {
+	workers := &v1alpha1.WorkerClusterList{}
+	err := hub.List(ctx, workers)
 	if apierrors.IsForbidden(err) {
 		c.say("You lack permission to list the workers.")
-		return nil
+		return nil, nil
 	}
-	if err != nil {
-		return access.Explain(err)
+	return workers, access.Explain(err)
+}
+
+func topReport(workers *v1alpha1.WorkerClusterList, jobs []batchv1.Job, outOfTouch func(string) bool, now time.Time) show.TopReport {
+	report := show.TopReport{Jobs: []show.TopJob{}}
+	if workers != nil {
+		for i := range workers.Items {
+			report.Workers = append(report.Workers, show.TopWorkerOf(&workers.Items[i]))
+		}
 	}
-	return c.table(show.TopWorkers(workers.Items), "No workers found.")
+	for i := range jobs {
+		if !mirror.Finished(&jobs[i]) {
+			report.Jobs = append(report.Jobs, show.TopJobOf(&jobs[i], outOfTouch, now))
+		}
+	}
+	return report
 }

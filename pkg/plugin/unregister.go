@@ -127,11 +127,14 @@ func (c *cli) removeFromHub(ctx context.Context, hub client.Client, f *unregiste
 	known := &v1alpha1.WorkerCluster{}
 	err := hub.Get(ctx, types.NamespacedName{Name: name}, known)
 	if apierrors.IsNotFound(err) && worker != nil {
-		c.say("hub: there is no worker %s", name)
+		c.say("hub: there is no WorkerCluster %s", name)
 		return nil
 	}
+	if apierrors.IsNotFound(err) {
+		return noWorker(ctx, hub, name)
+	}
 	if err != nil {
-		return access.Advise(fmt.Errorf("hub: %w", err), "kubectl jobferry clusters lists the workers")
+		return fmt.Errorf("hub: %w", access.Explain(err))
 	}
 	if worker != nil && known.Status.ClusterUID != "" && known.Status.ClusterUID != worker.UID {
 		return fmt.Errorf("the context %s leads to another cluster than %s: nothing was changed", worker.Context, name)

@@ -45,16 +45,22 @@ func newUsage(c *cli) *cobra.Command {
 			# All namespaces, from Prometheus
 			kubectl jobferry usage -A --since 30d --prometheus http://localhost:9090`),
 		Args: positional(0, 0, "no argument"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.usage(cmd, f) },
 	}
 	f.add(c, cmd)
+	out := addReport(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := out.check(cmd); err != nil {
+			return err
+		}
+		return c.usage(cmd, f, out)
+	}
 	cmd.Flags().Lookup("worker").Usage = "Show only what was used in this worker"
 	cmd.Flags().StringVar(&f.since, "since", "7d", "How far back to look, such as 12h or 7d")
 	cmd.Flags().StringVar(&f.prometheus, "prometheus", "", "URL of a Prometheus that has the manager's metrics")
 	return cmd
 }
 
-func (c *cli) usage(cmd *cobra.Command, f *usageFlags) error {
+func (c *cli) usage(cmd *cobra.Command, f *usageFlags, out *report) error {
 	since, err := durationOf(f.since)
 	if err != nil {
 		return usage(cmd, "--since: %w", err)
@@ -67,8 +73,16 @@ func (c *cli) usage(cmd *cobra.Command, f *usageFlags) error {
 	if err != nil {
 		return err
 	}
+	if len(used) == 0 && f.worker != "" {
+		if err := checkWorker(cmd.Context(), hub, workerName(f.worker)); err != nil {
+			return err
+		}
+	}
 	if err := c.addCosts(cmd.Context(), hub, used); err != nil {
 		return err
+	}
+	if !out.asText() {
+		return out.print(c, show.UsageReportOf(used))
 	}
 	return c.table(show.Usage(used, f.all), "No usage found.")
 }
@@ -78,7 +92,7 @@ func (c *cli) used(cmd *cobra.Command, hub client.Client, f *usageFlags, since t
 	if f.prometheus == "" {
 		jobs := f.jobsFlags
 		jobs.worker = "" // what moved on has used the worker, too
-		list, _, err := c.listJobs(cmd, hub, &jobs, nil)
+		list, err := c.listJobs(cmd, hub, &jobs, nil)
 		if err != nil {
 			return nil, err
 		}

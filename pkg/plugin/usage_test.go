@@ -48,7 +48,9 @@ func TestUsageOfJobs(t *testing.T) {
 	h.tells(0, []string{"west pods 30.00 10.00"}, "usage", "--since", "30d")
 	h.tells(0, []string{"west pods 10.00 0"}, "usage", "--since", "1h")
 	h.tells(0, []string{"NAMESPACE WORKER", "team-a west pods 20.00"}, "usage", "-A")
-	h.tells(0, []string{"No usage found."}, "usage", "--worker", "east")
+	h.tells(1, []string{"there is no WorkerCluster east", "the hub has west"}, "usage", "--worker", "east")
+	h.tells(0, []string{`"worker": "west", "resource": "memory", "unit": "GiB", "hours": 20, "repeatedHours": 5, "unknownHours": 2 }`, `"cost": 20`}, "usage", "-o", "json")
+	h.tells(0, []string{"- cost: 20 hours: 40 namespace: team-a repeatedHours: 10 resource: cpu unknownHours: 4 worker: west"}, "usage", "-o", "yaml")
 	h.tells(0, []string{"west pods 20.00"}, "usage", "--worker", "west") // also of Jobs that left it
 	for _, since := range []string{"", "7", "-1h", "0d", "99999999d", "week"} {
 		h.tells(2, []string{"a time such as 12h or 7d"}, "usage", "--since", since)

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"cmp"
+	"context"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/discovery"
@@ -9,6 +10,14 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 )
+
+// versions are those of the programs that work together.
+type versions struct {
+	Plugin string `json:"kubectlJobferry"`
+	// Hub is the release of Kubernetes there. Neither is set with --client.
+	Hub     string `json:"hubKubernetes,omitempty"`
+	Manager string `json:"jobferryManager,omitempty"`
+}
 
 func newVersion(c *cli) *cobra.Command {
 	var clientOnly bool
@@ -19,19 +28,36 @@ func newVersion(c *cli) *cobra.Command {
 			# The plugin's version alone
 			kubectl jobferry version --client`),
 		Args: positional(0, 0, "no argument"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			fprintf(c.Out, "kubectl-jobferry: %s\n", c.version)
-			if clientOnly {
-				return nil
-			}
-			return c.hubVersions(cmd)
-		},
 	}
 	cmd.Flags().BoolVar(&clientOnly, "client", false, "Print only the version of the plugin")
+	out := addReport(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := out.check(cmd); err != nil {
+			return err
+		}
+		is := versions{Plugin: c.version}
+		if !clientOnly {
+			if err := c.addHubVersions(cmd.Context(), &is); err != nil {
+				return err
+			}
+		}
+		if !out.asText() {
+			return out.print(c, is)
+		}
+		is.write(c)
+		return nil
+	}
 	return cmd
 }
 
-func (c *cli) hubVersions(cmd *cobra.Command) error {
+func (v versions) write(c *cli) {
+	fprintf(c.Out, "kubectl-jobferry: %s\n", v.Plugin)
+	if v.Hub != "" {
+		fprintf(c.Out, "Hub's Kubernetes: %s\njobferry-manager: %s\n", v.Hub, v.Manager)
+	}
+}
+
+func (c *cli) addHubVersions(ctx context.Context, v *versions) error {
 	config, err := c.hubConfig()
 	if err != nil {
 		return err
@@ -44,14 +70,13 @@ func (c *cli) hubVersions(cmd *cobra.Command) error {
 	if err != nil {
 		return access.Advise(err, "the hub doesn't answer; use --client to omit it")
 	}
-	fprintf(c.Out, "Hub's Kubernetes: %s\n", info.GitVersion)
-	manager, err := c.managerVersion(cmd.Context())
+	const unknown = "unknown"
+	manager, err := c.managerVersion(ctx)
+	v.Hub, v.Manager = info.GitVersion, cmp.Or(manager, unknown)
 	if err != nil {
-		fprintf(c.Out, "jobferry-manager: unknown\n")
 		c.say("the hub's manager doesn't say its version: %v", err)
 		return nil
 	}
-	fprintf(c.Out, "jobferry-manager: %s\n", cmp.Or(manager, "unknown"))
 	if warning := skewBetween(c.version, manager); warning != "" {
 		c.say("warning: %s", warning)
 	}

@@ -27,7 +27,7 @@ func newWhy(c *cli) *cobra.Command {
 	}
 	out := addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		subresources, err := c.subresources(args[0])
+		subresources, _, err := c.subresourcesOf(cmd.Context(), args[0])
 		if err != nil {
 			return err
 		}

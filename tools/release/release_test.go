@@ -58,6 +58,25 @@ func toy(t *testing.T) string {
 	return dir
 }
 
+// What completes the plugin's command lines is built with it, and only with it.
+func TestBuildHasTheCompletion(t *testing.T) {
+	dir := toy(t)
+	for _, row := range []struct {
+		programs []string
+		want     bool
+	}{{nil, true}, {[]string{plugin}, true}, {inClusters, false}} {
+		out := t.TempDir()
+		cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "tools", "build"), append([]string{out}, row.programs...)...)
+		if said, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, said)
+		}
+		info, err := os.Stat(filepath.Join(out, "kubectl_complete-jobferry"))
+		if (err == nil) != row.want || err == nil && info.Mode().Perm()&0o111 == 0 {
+			t.Errorf("%v: %v, %v", row.programs, info, err)
+		}
+	}
+}
+
 func git(t *testing.T, dir string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "git", append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)...)

@@ -96,10 +96,11 @@ func (p *placed) mirror(ctx context.Context, worker string, do func(*link, *batc
 	if err != nil {
 		return err
 	}
-	found, done, err := read(ctx, l, p.job.Namespace, p.timeout, func(ctx context.Context) (*batchv1.Job, error) {
+	found, done, err := read(ctx, l, p.job.Namespace, l.patience(p.timeout), func(ctx context.Context) (*batchv1.Job, error) {
 		return l.batch.Jobs(p.job.Namespace).Get(ctx, p.job.Name, metav1.GetOptions{})
 	})
 	defer done()
+	l.silence.note(err)
 	if apierrors.IsNotFound(err) {
 		return noMirror(p.job, worker)
 	}
@@ -137,7 +138,7 @@ func placement(job *batchv1.Job) (workers []string, err error) {
 	case mirror.Suspended(job):
 		return nil, notYet("Job %q is suspended, and isn't placed on a worker before it's resumed: it has no Pods yet", job.Name)
 	default:
-		return nil, notYet("Job %q isn't placed on a worker yet; kubectl describe job %s tells what it waits for", job.Name, job.Name)
+		return nil, notYet("Job %q isn't placed on a worker yet: kubectl jobferry why %s -n %s says what it waits for", job.Name, job.Name, job.Namespace)
 	}
 }
 
@@ -149,8 +150,8 @@ func noMirror(job *batchv1.Job, worker string) error {
 	case from != "":
 		return notYet("Job %q is being moved from worker %q to %q, and hasn't started there yet: try again", job.Name, from, worker)
 	default:
-		return notYet("Job %q is placed on worker %q, and hasn't started there yet: try again, or see kubectl describe job %s",
-			job.Name, worker, job.Name)
+		return notYet("Job %q is placed on worker %q, and hasn't started there yet: try again, or see kubectl jobferry events %s -n %s",
+			job.Name, worker, job.Name, job.Namespace)
 	}
 }
 

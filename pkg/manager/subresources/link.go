@@ -38,6 +38,8 @@ type link struct {
 	idle func() // closes the connections that nobody uses
 
 	reads *places.Places // see read
+
+	silence silence
 }
 
 // newLink makes a link from a registration's kubeconfig, by the rules for those. It sends nothing.

@@ -2,11 +2,13 @@ package access
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // advised is an error with what to do about it, in one sentence without a period.
@@ -30,6 +32,12 @@ func Advise(err error, advice string) error {
 func Advised(err error) bool {
 	var already *advised
 	return errors.As(err, &already)
+}
+
+// NoJob says that a Job isn't there.
+func NoJob(key types.NamespacedName) error {
+	return Advise(fmt.Errorf("there is no Job %s in namespace %s", key.Name, key.Namespace),
+		"kubectl jobferry jobs -A lists the Jobs of all namespaces; -n selects another one")
 }
 
 // advices are checked in order; the first that applies is given.

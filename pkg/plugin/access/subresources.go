@@ -11,6 +11,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -70,8 +71,9 @@ func WorkerOf(object metav1.Object) string {
 	return object.GetAnnotations()[v1alpha1.AnnotationCluster]
 }
 
-// Pods returns the Pods of the Job, in one worker, or, if that is empty, in all. Those with
-// malformed names are left out, as of events: an older manager passes on what a worker sends.
+// Pods returns the Pods of the Job, in one worker, or, if that is empty, in all, which the manager
+// asks one after the other; see PodsOf. Those with malformed names are left out, as of events: an
+// older manager passes on what a worker sends.
 func (s *Subresources) Pods(ctx context.Context, worker string) (*PodList, error) {
 	pods := &PodList{}
 	err := s.read(ctx, "pods", worker, pods)
@@ -80,9 +82,11 @@ func (s *Subresources) Pods(ctx context.Context, worker string) (*PodList, error
 }
 
 // Events returns the workers' events of the mirrors and their Pods.
-func (s *Subresources) Events(ctx context.Context) (*EventList, error) {
+func (s *Subresources) Events(ctx context.Context) (*EventList, error) { return s.eventsIn(ctx, "") }
+
+func (s *Subresources) eventsIn(ctx context.Context, worker string) (*EventList, error) {
 	events := &EventList{}
-	err := s.read(ctx, "events", "", events)
+	err := s.read(ctx, "events", worker, events)
 	events.Items = slices.DeleteFunc(events.Items, func(e corev1.Event) bool { return !objectnames.Valid(&e) })
 	return events, err
 }
@@ -106,7 +110,7 @@ func (s *Subresources) read(ctx context.Context, subresource, worker string, int
 	}
 	body, err := request.Stream(ctx)
 	if err != nil {
-		return Explain(err)
+		return s.explain(err)
 	}
 	defer body.Close()
 	content, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
@@ -117,6 +121,14 @@ func (s *Subresources) read(ctx context.Context, subresource, worker string, int
 		return fmt.Errorf("the answer to jobs/%s of Job %s is larger than %d MiB: the worker's API server may be hostile", subresource, s.Job.Name, maxAnswer>>20)
 	}
 	return json.Unmarshal(content, into)
+}
+
+// explain is Explain for the manager's answers about the Job.
+func (s *Subresources) explain(err error) error {
+	if status, ok := details(err); ok && apierrors.IsNotFound(err) && status.Group == batchv1.GroupName && status.Name == s.Job.Name {
+		return NoJob(s.Job)
+	}
+	return Explain(err)
 }
 
 // maxAnswer is how much is read of an answer: a Job's 100,000 Pods take about that.
@@ -137,7 +149,7 @@ type PodChoice struct {
 // Log opens the log of one container.
 func (s *Subresources) Log(ctx context.Context, choice PodChoice, options *corev1.PodLogOptions) (io.ReadCloser, error) {
 	stream, err := s.podRequest(s.rest.Get(), "log", choice, options).Stream(ctx)
-	return stream, Explain(err)
+	return stream, s.explain(err)
 }
 
 // SessionURL returns the address of a connection into a Pod: exec, attach or portforward, with its

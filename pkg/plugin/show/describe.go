@@ -54,7 +54,7 @@ func (d Description) Write(w io.Writer, now time.Time, p Palette) error {
 }
 
 func (d Description) writeHead(b *strings.Builder, p Palette) {
-	state := stateCell(jobview.StateOf(d.Job, d.around()))
+	state := stateCell(jobview.StateOf(d.Job, d.Around()))
 	field(b, "Name", d.Job.Name)
 	field(b, "Namespace", d.Job.Namespace)
 	painted(b, "State", p.paint(state.tone, state.text))
@@ -63,8 +63,8 @@ func (d Description) writeHead(b *strings.Builder, p Palette) {
 	}
 }
 
-// around is what is known of the Job beside itself.
-func (d Description) around() jobview.Around {
+// Around is what is known of the Job beside itself.
+func (d Description) Around() jobview.Around {
 	var ours []corev1.Event
 	for i := range d.Events {
 		if d.Events[i].From == Hub {

@@ -76,22 +76,48 @@ type Table struct {
 }
 
 // Write writes the table with its columns aligned, as kubectl does.
-func (t Table) Write(w io.Writer, p Palette) error {
-	out := printers.GetNewTabWriter(w)
-	var header []cell
-	for _, word := range t.Header {
-		header = append(header, cell{text: word})
+func (t Table) Write(w io.Writer, p Palette) error { return NewTableWriter(w, p).Write(t) }
+
+// TableWriter writes tables with the same columns below one header.
+type TableWriter struct {
+	out interface {
+		io.Writer
+		Flush() error
 	}
-	for _, cells := range append([][]cell{header}, t.Rows...) {
+	palette Palette
+	headed  bool
+}
+
+// NewTableWriter makes a TableWriter.
+func NewTableWriter(w io.Writer, p Palette) *TableWriter {
+	return &TableWriter{out: printers.GetNewTabWriter(w), palette: p}
+}
+
+// Write writes the rows of a table. Columns stay as wide as they were.
+func (w *TableWriter) Write(t Table) error {
+	rows := t.Rows
+	if !w.headed {
+		rows = append([][]cell{row(asAny(t.Header)...)}, rows...)
+	}
+	w.headed = true
+	for _, cells := range rows {
 		var texts []string
 		for _, c := range cells {
-			texts = append(texts, p.paint(c.tone, oneLine(c.text)))
+			texts = append(texts, w.palette.paint(c.tone, oneLine(c.text)))
 		}
-		if _, err := fmt.Fprintln(out, strings.Join(texts, "\t")); err != nil {
+		if _, err := fmt.Fprintln(w.out, strings.Join(texts, "\t")); err != nil {
 			return err
 		}
 	}
-	return out.Flush()
+	return w.out.Flush()
+}
+
+func asAny(words []string) []any {
+	values := make([]any, len(words))
+	for i, word := range words {
+		values[i] = word
+	}
+	return values
 }
 
 // Printable returns a text without characters that control a terminal, except newlines and tabs.

@@ -32,17 +32,20 @@ func Entries(from string, events []corev1.Event) []Entry {
 	return entries
 }
 
-// Timeline is the table of events of hub and worker, oldest first. Many events have whole seconds.
+// InOrder returns the events of hub and worker, oldest first. Many events have whole seconds.
 // Within one second the hub's come first, as most of the worker's follow from them. Events that are
 // closer than the difference of the two clusters' clocks may be in the wrong order.
-func Timeline(entries []Entry, now time.Time) Table {
-	entries = slices.Clone(entries)
-	slices.SortStableFunc(entries, func(a, b Entry) int {
+func InOrder(entries []Entry) []Entry {
+	return slices.SortedStableFunc(slices.Values(entries), func(a, b Entry) int {
 		at, bt := jobview.Time(&a.Event), jobview.Time(&b.Event)
 		return cmp.Or(at.Truncate(time.Second).Compare(bt.Truncate(time.Second)), cmp.Compare(rank(a), rank(b)), at.Compare(bt))
 	})
+}
+
+// Timeline is the table of events of hub and worker, in order.
+func Timeline(entries []Entry, now time.Time) Table {
 	t := Table{Header: []string{"AGE", "FROM", "OBJECT", "TYPE", "REASON", "MESSAGE"}}
-	for _, entry := range entries {
+	for _, entry := range InOrder(entries) {
 		e := &entry.Event
 		tone := tonePlain
 		if e.Type == corev1.EventTypeWarning {

@@ -26,6 +26,60 @@ func TopWorkers(items []v1alpha1.WorkerCluster) Table {
 	return t
 }
 
+// TopReport is what top shows, for programs.
+type TopReport struct {
+	// Workers of the hub; absent for users who may not list them.
+	Workers []TopWorker `json:"workers,omitempty"`
+	Jobs    []TopJob    `json:"jobs"`
+}
+
+// TopWorker is the use of a worker.
+type TopWorker struct {
+	Name  string `json:"name"`
+	State string `json:"state"`
+	Nodes int32  `json:"nodes"`
+	Jobs  int32  `json:"jobs"`
+	// Requested by Pods, of what is allocatable.
+	Requested   corev1.ResourceList `json:"requested,omitempty"`
+	Allocatable corev1.ResourceList `json:"allocatable,omitempty"`
+}
+
+// TopJob is the progress of an unfinished Job.
+type TopJob struct {
+	Namespace   string        `json:"namespace"`
+	Name        string        `json:"name"`
+	Workers     []string      `json:"workers"`
+	State       jobview.State `json:"state"`
+	Active      int32         `json:"active"`
+	Ready       int32         `json:"ready"`
+	Succeeded   int32         `json:"succeeded"`
+	Failed      int32         `json:"failed"`
+	Completions *int32        `json:"completions,omitempty"`
+	// PerSecond is how many Pods have succeeded per second. ETASeconds is the time that the rest
+	// takes at that rate; absent: that isn't known.
+	PerSecond  float64  `json:"perSecond"`
+	ETASeconds *float64 `json:"etaSeconds,omitempty"`
+}
+
+// TopWorkerOf is the use of a worker.
+func TopWorkerOf(w *v1alpha1.WorkerCluster) TopWorker {
+	return TopWorker{w.Name, WorkerState(w).Text, w.Status.Nodes, w.Status.Jobs, w.Status.Requested, w.Status.Allocatable}
+}
+
+// TopJobOf is the progress of a Job.
+func TopJobOf(job *batchv1.Job, outOfTouch func(worker string) bool, now time.Time) TopJob {
+	p, seen := progressOf(job, now), jobview.Of(job, jobview.Around{OutOfTouch: outOfTouch})
+	is := TopJob{
+		Namespace: job.Namespace, Name: job.Name, Workers: append([]string{}, seen.Status.Workers...), State: seen.Status.State,
+		Active: job.Status.Active, Ready: ptr.Deref(job.Status.Ready, 0), Succeeded: job.Status.Succeeded, Failed: job.Status.Failed,
+		Completions: seen.Status.Completions, PerSecond: p.perSecond,
+	}
+	if left, known := p.timeLeft(); known {
+		is.ETASeconds = ptr.To(math.Round(left.Seconds()))
+	}
+	return is
+}
+
 // TopJobs is the table of the progress of unfinished Jobs.
 func TopJobs(jobs []batchv1.Job, outOfTouch func(worker string) bool, now time.Time, namespaces bool) Table {
 	t := Table{Header: []string{"JOB", "WORKER", "STATE", "ACTIVE", "READY", "SUCCEEDED", "FAILED", "RATE", "ETA"}}
@@ -87,12 +141,18 @@ func (p progress) rate() string {
 const maxETA = 1000 * 24 * time.Hour
 
 func (p progress) eta() string {
-	if p.perSecond == 0 || !p.known {
+	left, known := p.timeLeft()
+	if !known {
 		return none
+	}
+	return duration.HumanDuration(left)
+}
+
+// timeLeft is how long the remaining Pods take at the rate, in whole seconds.
+func (p progress) timeLeft() (left time.Duration, known bool) {
+	if p.perSecond == 0 || !p.known {
+		return 0, false
 	}
 	seconds := float64(p.left) / p.perSecond
-	if seconds > maxETA.Seconds() {
-		return none
-	}
-	return duration.HumanDuration(time.Duration(math.Round(seconds)) * time.Second)
+	return time.Duration(math.Round(seconds)) * time.Second, seconds <= maxETA.Seconds()
 }

@@ -36,8 +36,7 @@ func Usage(all []NamespaceUsage, namespaces bool) Table {
 	if namespaces {
 		t.Header = append([]string{"NAMESPACE"}, t.Header...)
 	}
-	slices.SortStableFunc(all, func(a, b NamespaceUsage) int { return strings.Compare(a.Namespace, b.Namespace) })
-	for _, u := range all {
+	for _, u := range byNamespace(all) {
 		cost := none
 		if u.Cost > 0 {
 			cost = Short(u.Cost)
@@ -63,7 +62,11 @@ func ResourceTitle(name corev1.ResourceName) string {
 
 // Hours are the hours of some seconds of a resource.
 func Hours(name corev1.ResourceName, seconds float64) string {
-	return Short(seconds / v1alpha1.UnitOf(name) / time.Hour.Seconds())
+	return Short(hoursOf(name, seconds))
+}
+
+func hoursOf(name corev1.ResourceName, seconds float64) float64 {
+	return seconds / v1alpha1.UnitOf(name) / time.Hour.Seconds()
 }
 
 // Short writes a number with two digits after the point, or with the first two that aren't 0.
@@ -78,4 +81,47 @@ func Short(n float64) string {
 	default:
 		return fmt.Sprintf("%.2f", n)
 	}
+}
+
+// UsageReport is what namespaces used, for programs.
+type UsageReport struct {
+	Items []ReportedUsage `json:"items"`
+}
+
+// ReportedUsage is what a namespace used of one resource of one worker. Of memory and the like, the
+// hours are of a GiB.
+type ReportedUsage struct {
+	Namespace     string              `json:"namespace"`
+	Worker        string              `json:"worker"`
+	Resource      corev1.ResourceName `json:"resource"`
+	Unit          string              `json:"unit,omitempty"`
+	Hours         float64             `json:"hours"`
+	RepeatedHours float64             `json:"repeatedHours"`
+	UnknownHours  float64             `json:"unknownHours"`
+	// Cost is absent if the worker has no price for the resource.
+	Cost *float64 `json:"cost,omitempty"`
+}
+
+// UsageReportOf is the report of what namespaces used.
+func UsageReportOf(all []NamespaceUsage) UsageReport {
+	report := UsageReport{Items: []ReportedUsage{}}
+	for _, u := range byNamespace(all) {
+		hours := func(seconds float64) float64 { return hoursOf(u.Resource, seconds) }
+		is := ReportedUsage{
+			Namespace: u.Namespace, Worker: u.Worker, Resource: u.Resource,
+			Hours: hours(u.Total), RepeatedHours: hours(u.Repeated), UnknownHours: hours(u.Unknown),
+		}
+		if v1alpha1.UnitOf(u.Resource) > 1 {
+			is.Unit = "GiB"
+		}
+		if u.Cost > 0 {
+			is.Cost = &u.Cost
+		}
+		report.Items = append(report.Items, is)
+	}
+	return report
+}
+
+func byNamespace(all []NamespaceUsage) []NamespaceUsage {
+	return slices.SortedStableFunc(slices.Values(all), func(a, b NamespaceUsage) int { return strings.Compare(a.Namespace, b.Namespace) })
 }

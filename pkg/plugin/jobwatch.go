@@ -1,0 +1,212 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/jobview"
+	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/plugin/access"
+	"github.com/jobferry/jobferry/pkg/plugin/show"
+	"github.com/jobferry/jobferry/pkg/util/selectors"
+)
+
+// jobWatch prints Jobs, and then each that users would see differently.
+type jobWatch struct {
+	cli   *cli
+	flags *listFlags
+	out   output
+	table *show.TableWriter
+	// namespace is empty for all namespaces.
+	namespace string
+	// outOfTouch is as in jobview.Around.
+	outOfTouch func(worker string) bool
+	// events are the newest of each Job. known are the Jobs, as they were printed or left out.
+	events map[jobview.Subject]corev1.Event
+	known  map[jobview.Subject]knownJob
+}
+
+// knownJob is a Job, and what was printed of it; nil: nothing.
+type knownJob struct {
+	job     *batchv1.Job
+	printed *jobview.Status
+}
+
+// watchJobs prints the Jobs and what changes, until the context ends.
+func (c *cli) watchJobs(ctx context.Context, f *listFlags, out output, found *foundJobs, names []string, outOfTouch func(string) bool) error {
+	if f.sortBy != "" {
+		c.say("warning: --watch requested, --sort-by will be ignored for watch events received")
+	}
+	config, err := c.hubConfig()
+	if err != nil {
+		return err
+	}
+	hub, err := access.NewWatchClient(config)
+	if err != nil {
+		return err
+	}
+	w := &jobWatch{
+		cli: c, flags: f, out: out, table: show.NewTableWriter(c.Out, c.palette()), namespace: found.namespace, outOfTouch: outOfTouch,
+		events: map[jobview.Subject]corev1.Event{}, known: map[jobview.Subject]knownJob{},
+	}
+	events, err := w.watchEvents(ctx, hub)
+	if err != nil {
+		c.say("warning: the reasons why Jobs wait can't be read: %v", access.Explain(err))
+	}
+	for i := range found.Items {
+		if err := w.show(&found.Items[i], false); err != nil {
+			return err
+		}
+	}
+	options := []client.ListOption{client.InNamespace(found.namespace)}
+	version := found.ResourceVersion
+	if len(names) > 0 {
+		version = found.Items[0].ResourceVersion
+		options = append(options, client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector(metav1.ObjectNameField, jobName(names[0]))})
+	} else if selector, err := selectors.Parse(f.selector); err == nil { // it was checked
+		options = append(options, client.MatchingLabelsSelector{Selector: selector})
+	}
+	jobs, err := watchFrom(ctx, hub, &batchv1.JobList{}, version, options...)
+	if err != nil {
+		return access.Explain(err)
+	}
+	return w.follow(ctx, jobs, events)
+}
+
+// watchEvents reads the events of Jobs, and watches for others. Without them, it's a channel on
+// which nothing comes.
+func (w *jobWatch) watchEvents(ctx context.Context, hub client.WithWatch) (<-chan watch.Event, error) {
+	var list corev1.EventList
+	options := []client.ListOption{client.InNamespace(w.namespace), eventsAbout("")}
+	if err := hub.List(ctx, &list, options...); err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		w.note(&list.Items[i])
+	}
+	return watchFrom(ctx, hub, &corev1.EventList{}, list.ResourceVersion, options...)
+}
+
+// watchFrom watches from a resource version on, also if the connection breaks.
+func watchFrom(ctx context.Context, hub client.WithWatch, list client.ObjectList, version string, options ...client.ListOption) (<-chan watch.Event, error) {
+	watcher, err := watchtools.NewRetryWatcherWithContext(ctx, version, &cache.ListWatch{
+		WatchFuncWithContext: func(ctx context.Context, raw metav1.ListOptions) (watch.Interface, error) {
+			return hub.Watch(ctx, list, append(options, &client.ListOptions{Raw: &raw})...)
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return watcher.ResultChan(), nil
+}
+
+// follow prints what comes, until the context ends.
+func (w *jobWatch) follow(ctx context.Context, jobs, events <-chan watch.Event) error {
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return nil
+		case e, open := <-jobs:
+			if !open && ctx.Err() == nil {
+				return fmt.Errorf("the hub ended the watch of Jobs")
+			}
+			err = w.takeJob(e)
+		case e, open := <-events:
+			if !open {
+				events = nil // the rows lack why, and go on
+				continue
+			}
+			err = w.takeEvent(e)
+		}
+		if err != nil && ctx.Err() == nil {
+			return access.Explain(err)
+		}
+	}
+}
+
+func (w *jobWatch) takeJob(e watch.Event) error {
+	switch object := e.Object.(type) {
+	case *batchv1.Job:
+		return w.show(object, e.Type == watch.Deleted)
+	case *metav1.Status:
+		return apierrors.FromObject(object)
+	default:
+		return nil
+	}
+}
+
+func (w *jobWatch) takeEvent(e watch.Event) error {
+	event, is := e.Object.(*corev1.Event)
+	if !is || e.Type == watch.Deleted || !w.note(event) {
+		return nil
+	}
+	of, _, _ := jobview.Read(event)
+	if known, is := w.known[of]; is {
+		return w.show(known.job, false)
+	}
+	return nil
+}
+
+// note keeps an event, and reports whether it's the newest of its Job.
+func (w *jobWatch) note(e *corev1.Event) bool {
+	of, _, ok := jobview.Read(e)
+	before, is := w.events[of]
+	if !ok || is && jobview.Time(e).Before(jobview.Time(&before)) {
+		return false
+	}
+	w.events[of] = *e
+	return true
+}
+
+// show prints a Job that is selected, or was, if users would see it differently.
+func (w *jobWatch) show(job *batchv1.Job, deleted bool) error {
+	if !mirror.Managed(job) {
+		return nil
+	}
+	of := jobview.SubjectOf(job)
+	before := w.known[of].printed
+	selected := w.flags.isOnWorker(job) && w.flags.isInState(job, w.around(job))
+	seen := jobview.Of(job, w.around(job)).Status
+	if deleted {
+		delete(w.known, of)
+		delete(w.events, of)
+	} else {
+		w.known[of] = knownJob{job, before}
+	}
+	if !selected && before == nil || !deleted && before != nil && equality.Semantic.DeepEqual(*before, seen) {
+		return nil
+	}
+	if !deleted {
+		w.known[of] = knownJob{job, &seen}
+		if !selected { // it's shown once more, as kubectl shows what leaves a selection
+			w.known[of] = knownJob{job, nil}
+		}
+	}
+	return w.print(job)
+}
+
+func (w *jobWatch) around(job *batchv1.Job) jobview.Around {
+	e := w.events[jobview.SubjectOf(job)]
+	return show.Around(job, jobview.Newest([]corev1.Event{e}), w.outOfTouch)
+}
+
+func (w *jobWatch) print(job *batchv1.Job) error {
+	if !w.out.asTable() {
+		return w.out.print(w.cli, job)
+	}
+	events := []corev1.Event{w.events[jobview.SubjectOf(job)]}
+	columns := show.JobColumns{Namespace: w.namespace == "", Wide: w.out.format() == wide, OutOfTouch: w.outOfTouch}
+	return w.table.Write(show.Jobs([]batchv1.Job{*job}, events, w.cli.now(), columns))
+}

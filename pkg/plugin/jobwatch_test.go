@@ -1,0 +1,131 @@
+package plugin
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+)
+
+// watched answers a list, and then a watch with changes, after which the hub has forgotten what was
+// before.
+func watched(t *testing.T, list any, changes ...any) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := &fakeHub{t: t}
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Query().Get("watch") == "" {
+			h.encode(w, list)
+			return
+		}
+		for _, change := range changes {
+			h.encode(w, change)
+		}
+		h.encode(w, map[string]any{"type": "ERROR", "object": refusal(http.StatusGone, metav1.StatusReasonExpired, "too old resource version", nil)})
+	})
+}
+
+func change(kind string, object any) any { return map[string]any{"type": kind, "object": object} }
+
+// numbered is a Job of that name at a version, as an API server sends it.
+func numbered(name, version string, edits ...func(*batchv1.Job)) *batchv1.Job {
+	job := hubJob()
+	job.TypeMeta = metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}
+	job.Name, job.ResourceVersion, job.UID = name, version, "uid-"+job.UID
+	for _, edit := range edits {
+		edit(job)
+	}
+	return job
+}
+
+func succeeded(n int32) func(*batchv1.Job) { return func(j *batchv1.Job) { j.Status.Succeeded = n } }
+
+func isComplete(j *batchv1.Job) {
+	j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue})
+}
+
+// -w shows the Jobs, then each that looks different, below one header.
+func TestWatchJobs(t *testing.T) {
+	h := newHub(t)
+	list := &batchv1.JobList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []batchv1.Job{*numbered("shards", "6")}}
+	h.answers["/apis/batch/v1/namespaces/team-a/jobs"] = watched(t, list,
+		change("MODIFIED", numbered("shards", "8", func(j *batchv1.Job) { j.Labels = map[string]string{"seen": "no"} })),
+		change("MODIFIED", numbered("shards", "9", succeeded(1))),
+		change("MODIFIED", numbered("shards", "10", func(j *batchv1.Job) { j.Spec.ManagedBy = nil; j.UID = "foreign" })),
+		change("DELETED", numbered("shards", "11", succeeded(1), isComplete)),
+	)
+	h.answers["/api/v1/namespaces/team-a/events"] = watched(t, &corev1.EventList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}})
+	got := h.run("jobs", "-w")
+	want := "NAME     WORKER   STATE     SUCCEEDED   ACTIVE   DURATION   AGE   WHY\n" +
+		"shards   west     Running   0/2         2        -          -     \n" +
+		"shards   west     Running   1/2         2        -          -     \n" +
+		"shards   west     Complete   1/2         2        -          -     \n"
+	if got.out != want || got.code != exitFailed || !strings.Contains(got.err, "too old resource version") {
+		t.Errorf("%s%s", got.out, got.err)
+	}
+}
+
+// A Job that leaves the selection is shown once more, and one that comes into it, too.
+func TestWatchJobsOfAState(t *testing.T) {
+	h := newHub(t)
+	list := &batchv1.JobList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []batchv1.Job{*numbered("shards", "6")}}
+	h.answers["/apis/batch/v1/namespaces/team-a/jobs"] = watched(t, list,
+		change("MODIFIED", numbered("shards", "8", isComplete)),
+		change("MODIFIED", numbered("shards", "9", isComplete, succeeded(2))),
+	)
+	h.answers["/api/v1/namespaces/team-a/events"] = watched(t, &corev1.EventList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}})
+	if got := h.run("jobs", "-w", "--state", "Running"); strings.Count(got.out, "\n") != 3 || !strings.Contains(got.out, "Complete   0/2") {
+		t.Errorf("%+v", got)
+	}
+	if got := h.run("jobs", "-w", "--state", "Complete", "-o", "name", "--sort-by", ".metadata.name"); got.out != "job.batch/shards\njob.batch/shards\n" ||
+		!strings.Contains(got.err, "warning: --watch requested, --sort-by will be ignored for watch events received\n") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// What a Job waits for comes from its events, which change while the Job doesn't.
+func TestWatchTellsWhyAJobWaits(t *testing.T) {
+	h := newHub(t)
+	waits := numbered("shards", "6", func(j *batchv1.Job) {
+		j.Status = batchv1.JobStatus{Conditions: hubstate.Changes{hubstate.Waits: string(hubstate.NoRoom)}.Conditions(&batchv1.Job{}, nil, now)}
+	})
+	h.answers["/apis/batch/v1/namespaces/team-a/jobs"] = watched(t, &batchv1.JobList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []batchv1.Job{*waits}})
+	jobs := h.answers["/apis/batch/v1/namespaces/team-a/jobs"].(http.Handler)
+	seen := make(chan struct{})
+	h.answers["/apis/batch/v1/namespaces/team-a/jobs"] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("watch") != "" {
+			<-seen // the events come first
+		}
+		jobs.ServeHTTP(w, r)
+	})
+	pending := event(v1alpha1.EventPending, "0/2 clusters available")
+	pending.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Event"}
+	pending.Namespace, pending.InvolvedObject.UID, pending.ReportingController = "team-a", waits.UID, v1alpha1.EventController
+	pending.ResourceVersion = "8"
+	h.answers["/api/v1/namespaces/team-a/events"] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		(&fakeHub{t: t}).watchEvents(w, r, pending, seen)
+	})
+	if got := h.run("jobs", "-w"); !strings.Contains(got.out, "No worker can take the Job now\n") || !strings.Contains(got.out, "0/2 clusters available\n") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// watchEvents lists none, then sends one, and lets the others go on when it has been taken.
+func (h *fakeHub) watchEvents(w http.ResponseWriter, r *http.Request, event corev1.Event, taken chan<- struct{}) {
+	w.Header().Set("Content-Type", "application/json")
+	if r.URL.Query().Get("watch") == "" {
+		h.encode(w, &corev1.EventList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}})
+		return
+	}
+	if r.URL.Query().Get("resourceVersion") == "7" {
+		h.encode(w, change("MODIFIED", event))
+		return
+	}
+	close(taken) // it's watched from the event on
+	<-r.Context().Done()
+}
