@@ -70,7 +70,7 @@ func sessionError(subresource string, err error) error {
 	if code := (utilexec.ExitError)(nil); err == nil || errors.As(err, &code) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	if said, cut := strings.CutPrefix(err.Error(), "unable to upgrade connection: "); cut {
+	if _, said, cut := strings.Cut(err.Error(), "unable to upgrade connection: "); cut {
 		err = errors.New(said) // it's the manager's answer, of which clients keep only the text
 	}
 	return fmt.Errorf("%s: %w", subresource, access.Explain(err))

@@ -67,7 +67,7 @@ func TestNoSuchWorker(t *testing.T) {
 func TestSessionsSayWhatTheManagerSays(t *testing.T) {
 	h := newHub(t)
 	h.session = refusal(http.StatusConflict, metav1.StatusReasonConflict, `Job "shards" isn't placed on a worker yet`, nil)
-	for _, args := range []string{"exec shards -- ls", "attach shards", "cp shards:/a b", "cp words_test.go shards:/a"} {
+	for _, args := range []string{"exec shards -- ls", "attach shards", "cp shards:/a b", "cp words_test.go shards:/a", "port-forward shards :80"} {
 		got := h.run(strings.Fields(args)...)
 		if got.code != exitFailed || strings.Contains(got.err, "upgrade") || !strings.Contains(got.err, `: Job "shards" isn't placed on a worker yet`) {
 			t.Errorf("%s: %+v", args, got)
