@@ -40,8 +40,19 @@ func followReadme(t *testing.T, r *reader) {
 	if played < 2 {
 		t.Errorf("README.md has %d blocks for the demo's clusters", played)
 	}
+	r.hello()
 	r.refusals()
 	r.viewers()
+}
+
+// hello plays what the demo prints for the namespace that kubectl uses by default.
+func (r *reader) hello() {
+	r.t.Helper()
+	r.runs("kubectl create job hello --image=busybox -- echo hello")
+	r.runs("kubectl wait job/hello --for=condition=Complete --timeout=2m && kubectl jobferry logs hello")
+	if shown := r.runs("kubectl jobferry jobs"); !strings.Contains(shown, "hello") {
+		r.t.Errorf("in namespace default, kubectl jobferry jobs prints %s", shown)
+	}
 }
 
 // refusals tries Jobs that Jobferry's admission refuses.

@@ -24,16 +24,5 @@ func (c *Cluster) Kubectl(ctx context.Context, input string, args ...string) (st
 	return stdout.String(), nil
 }
 
-// AwaitCRDs waits until the API server serves some CustomResourceDefinitions. A new one has no
-// conditions, which "kubectl wait --for=condition" takes for an error.
-func (c *Cluster) AwaitCRDs(ctx context.Context, names ...string) error {
-	args := []string{"wait", `--for=jsonpath={.status.conditions[?(@.type=="Established")].status}=True`, "--timeout=5m"}
-	for _, name := range names {
-		args = append(args, "crd/"+name)
-	}
-	_, err := c.Kubectl(ctx, "", args...)
-	return err
-}
-
 // KubectlProgram is the file name of the kubectl that was built for the rig.
 func (c *Cluster) KubectlProgram() string { return c.programs[binaries.Kubectl] }
