@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/jobferry/jobferry/e2e/demo/scenario"
@@ -16,14 +15,14 @@ func (d *demo) keep(ctx context.Context) {
 		"",
 		"  export PATH="+d.bin()+":$PATH KUBECONFIG="+d.kubeconfig(),
 		"",
-		"  kubectl jobferry clusters                                # without --context: the hub",
-		fmt.Sprintf("  kubectl jobferry jobs -n %s", scenario.Namespace),
-		fmt.Sprintf("  kubectl jobferry describe -n %s %-24s # its shards", scenario.Namespace, scenario.Divided),
-		"  kubectl create job hello --image=busybox -- echo hello   # namespace default is Jobferry's, too",
+		"  kubectl jobferry clusters                               # without --context: the hub",
+		"  kubectl jobferry jobs -n "+scenario.Namespace,
+		"  kubectl jobferry describe -n "+scenario.Namespace+" "+scenario.Divided+"                 # its shards",
+		"  kubectl create job hello --image=busybox -- echo hello  # namespace default is Jobferry's, too",
 		"  kubectl wait job/hello --for=condition=Complete && kubectl jobferry logs hello",
-		fmt.Sprintf("  kubectl -n %s create job again --from=cronjob/nightly", scenario.Namespace),
-		fmt.Sprintf("  kubectl -n %s get jobs -w", scenario.Namespace),
-		fmt.Sprintf("  kubectl --context %s -n %s get jobs,pods                # a worker", worker, scenario.Namespace),
+		"  kubectl -n "+scenario.Namespace+" create job again --from=cronjob/nightly",
+		"  kubectl -n "+scenario.Namespace+" get jobs -w",
+		"  kubectl --context "+worker+" -n "+scenario.Namespace+" get jobs,pods             # a worker",
 		"  kubectl jobferry drain "+worker,
 		"")
 	for _, p := range d.processes {
