@@ -139,7 +139,7 @@ test-fuzz: ## Fuzz what is read from workers and users: each target for FUZZTIME
 .PHONY: rig-build
 rig-build: ## Fetch the control plane for the tests, or build it, once (8 minutes; RIG_BUILD=source always builds)
 	@echo "==> The control plane for the tests, Helm and JobSet (fetched or built once, then cached)"
-	@$(GO) -C e2e run ./cmd/rig-build -version $(TESTED) -tool helm,jobset >/dev/null
+	@$(GO) -C e2e run ./cmd/rig-build -version $(TESTED) -tool helm,jobset,trainer >/dev/null
 
 .PHONY: clean-cache
 clean-cache: ## Remove the control planes that were fetched or built

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/jobferry/jobferry/e2e/chart/charttest"
+	"github.com/jobferry/jobferry/e2e/chart/deploy"
 	"github.com/jobferry/jobferry/e2e/chart/permissions"
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig"
@@ -37,7 +38,7 @@ func TestManagerWithTheChartsRights(t *testing.T) {
 	metrics, api := charttest.FreeAddress(t), charttest.FreeAddress(t)
 	first := r.run("jobferry-manager", "--metrics-bind-address="+string(metrics), "--subresources-bind-address="+string(api), podsAddress, podsPort(t),
 		"--health-probe-bind-address="+string(charttest.FreeAddress(t)), "--admission-webhook-bind-address="+string(charttest.FreeAddress(t)))
-	if err := charttest.Aggregate(r.Fixture, r.cluster, api); err != nil {
+	if err := deploy.Aggregate(t.Context(), r.cluster, string(api)); err != nil {
 		t.Fatal(err)
 	}
 

@@ -5,11 +5,10 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/jobferry/jobferry/e2e/chart/deploy"
 	"github.com/jobferry/jobferry/e2e/checkout"
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/product"
@@ -36,12 +35,8 @@ func For(t testing.TB) *ferrytest.Ferry {
 	f.ManagerUser = "system:serviceaccount:" + ferrytest.SystemNamespace + ":" + account
 	install(f)
 	f.Kubectl(f.Hub, "", "label", "namespace", f.NS, "--overwrite", v1alpha1.LabelDispatch+"="+v1alpha1.DispatchEnabled)
-	for !isDispatched(t, f) { // nothing tells when a policy is in force
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-f.Context().Done():
-			t.Fatal("admission doesn't give Jobs to the dispatcher")
-		}
+	if err := deploy.AwaitAdmission(f.Context(), f.Hub, f.NS); err != nil {
+		t.Fatal(err)
 	}
 	return f
 }
@@ -68,17 +63,6 @@ func install(f *ferrytest.Ferry) {
 	}
 	f.Kubectl(f.Hub, "", "apply", "--server-side", "-k", checkout.Path("config", "admission", "policy"))
 	installed.done = true
-}
-
-// isDispatched says whether admission gives a Job to the dispatcher.
-func isDispatched(t testing.TB, f *ferrytest.Ferry) bool {
-	t.Helper()
-	made, err := f.Hub.Client().BatchV1().Jobs(f.NS).Create(f.Context(), rigtest.Job(f.NS, "probe"),
-		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return made.Spec.ManagedBy != nil && *made.Spec.ManagedBy == v1alpha1.ManagedByDispatcher
 }
 
 // RunManagerWithPods is a manager that shows Pods on the hub, with their logs, in the namespaces of

@@ -38,10 +38,9 @@ var ErrUnexpected = errors.New("not everything ended as it should")
 // demo is one run.
 type demo struct {
 	Options
-	entries  []scenario.Entry
-	board    *board
-	dir      string // for programs and logs of this run
-	programs map[string]string
+	entries []scenario.Entry
+	board   *board
+	dir     string // for programs, credentials and logs of this run
 
 	hub     *rig.Cluster
 	workers []*rig.Cluster
@@ -63,7 +62,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	d := &demo{
 		Options: o, entries: entries, board: newBoard(state.New(time.Now(), entries)),
-		programs: map[string]string{}, workers: make([]*rig.Cluster, len(workerShapes)),
+		workers: make([]*rig.Cluster, len(workerShapes)),
 	}
 	if err := d.makeFolder(); err != nil {
 		return err
@@ -79,6 +78,14 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	return d.result(played)
 }
+
+// bin is the folder of the programs that somebody needs who looks around, and of Jobferry's own.
+func (d *demo) bin() string { return filepath.Join(d.dir, "bin") }
+
+func (d *demo) program(name string) string { return filepath.Join(d.bin(), name) }
+
+// kubeconfig is a file with a context for each cluster. That of the hub is the current one.
+func (d *demo) kubeconfig() string { return filepath.Join(d.dir, "kubeconfig") }
 
 func (d *demo) makeFolder() error {
 	reaper, err := reap.Shared()

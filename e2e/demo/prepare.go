@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -46,7 +47,7 @@ func (d *demo) step(name, note string, work func() (string, error)) error {
 // embedded says whether the workers' Jobs are run by jobferry-worker.
 func (d *demo) embedded() bool { return d.JobController == v1alpha1.JobControllerEmbedded }
 
-// prepare builds the programs and starts the clusters.
+// prepare gets the programs and starts the clusters.
 func (d *demo) prepare(ctx context.Context) error {
 	programs := []string{managerProgram, pluginProgram}
 	if d.embedded() {
@@ -57,33 +58,64 @@ func (d *demo) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := d.getControlPlane(ctx); err != nil {
+	helm, err := d.getPrograms(ctx)
+	if err != nil {
 		return err
 	}
-	return d.startClusters(ctx)
+	if err := d.startClusters(ctx); err != nil {
+		return err
+	}
+	return d.makeHome(helm)
 }
 
 // build makes one of the product's programs, in this run's folder: what it runs is what is in the
 // checkout.
 func (d *demo) build(ctx context.Context, program string) error {
-	file, err := product.Build(ctx, d.dir, program)
-	d.programs[program] = file
+	_, err := product.Build(ctx, d.bin(), program)
 	return err
 }
 
-// getControlPlane fetches or builds Kubernetes itself, if it isn't in the cache.
-func (d *demo) getControlPlane(ctx context.Context) error {
-	const name = "Get Kubernetes " + string(binaries.Current)
-	return d.step(name, "", func() (string, error) {
+// getPrograms fetches or builds what isn't in the cache: Kubernetes itself, Helm and JobSet. It
+// returns the file of Helm.
+func (d *demo) getPrograms(ctx context.Context) (helm string, err error) {
+	for _, get := range []struct {
+		name string
+		work func(report func(binaries.Progress)) error
+	}{
+		{"Kubernetes " + string(binaries.Current), func(report func(binaries.Progress)) error {
+			_, err := binaries.Ensure(ctx, binaries.Current, report)
+			return err
+		}},
+		{"Helm", func(report func(binaries.Progress)) (err error) {
+			helm, err = binaries.Tool(ctx, binaries.Helm, report)
+			return err
+		}},
+		{"JobSet", func(report func(binaries.Progress)) error {
+			_, err := binaries.Tool(ctx, binaries.JobSet, report)
+			return err
+		}},
+	} {
+		if err := d.get("Get "+get.name, get.work); err != nil {
+			return "", err
+		}
+	}
+	return helm, nil
+}
+
+func (d *demo) get(step string, work func(report func(binaries.Progress)) error) error {
+	return d.step(step, "", func() (string, error) {
 		done := 0
-		_, err := binaries.Ensure(ctx, binaries.Current, func(p binaries.Progress) {
+		err := work(func(p binaries.Progress) {
 			if p.Phase.Ended() {
 				done++
 			}
-			d.board.update(func(s *state.State) { s.StepNote(name, buildNote(p)) })
+			d.board.update(func(s *state.State) { s.StepNote(step, buildNote(p)) })
 		})
-		if done == 0 {
+		switch done {
+		case 0:
 			return "already in the cache", err
+		case 1:
+			return "kept for the next time", err
 		}
 		return fmt.Sprintf("%d programs, kept for the next time", done), err
 	})
@@ -98,6 +130,21 @@ func buildNote(p binaries.Progress) string {
 		note += ", " + p.Note
 	}
 	return note + "; " + firstRun
+}
+
+// makeHome makes what somebody needs who looks around: kubectl and Helm beside the plugin, and a
+// kubeconfig with all clusters.
+func (d *demo) makeHome(helm string) error {
+	for name, file := range map[string]string{"kubectl": d.hub.KubectlProgram(), "helm": helm} {
+		if err := os.Symlink(file, d.program(name)); err != nil {
+			return err
+		}
+	}
+	all, err := rig.MergeKubeconfigs(append([]*rig.Cluster{d.hub}, d.workers...)...)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(d.kubeconfig(), all, 0o600)
 }
 
 // startClusters starts all at once.

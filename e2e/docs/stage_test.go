@@ -8,12 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-
 	"github.com/jobferry/jobferry/e2e/checkout"
 	"github.com/jobferry/jobferry/e2e/docs"
 	"github.com/jobferry/jobferry/e2e/product"
+	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 )
@@ -54,16 +52,11 @@ func newStage(t *testing.T) *stage {
 
 func (s *stage) writeKubeconfig() {
 	s.t.Helper()
-	all := clientcmdapi.NewConfig()
-	for _, name := range []string{hub, west, east} {
-		one, err := clientcmd.Load(s.Cluster(name).KubeconfigBytes())
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		all.Clusters[name], all.AuthInfos[name], all.Contexts[name] = one.Clusters[name], one.AuthInfos[name], one.Contexts[name]
+	all, err := rig.MergeKubeconfigs(s.Cluster(hub), s.Cluster(west), s.Cluster(east))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(s.dir, "kubeconfig"), all, 0o600)
 	}
-	all.CurrentContext = hub
-	if err := clientcmd.WriteToFile(*all, filepath.Join(s.dir, "kubeconfig")); err != nil {
+	if err != nil {
 		s.t.Fatal(err)
 	}
 }

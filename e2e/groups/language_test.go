@@ -20,6 +20,7 @@ import (
 	"github.com/jobferry/jobferry/e2e/clients"
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/groups/jobsettest"
+	"github.com/jobferry/jobferry/e2e/groups/trainertest"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -223,19 +224,23 @@ func (s *scene) serviceIn(worker, name string) rig.Watched {
 	return rig.Object(s.Cluster(worker).Client().CoreV1().RESTClient(), "services", s.NS, name)
 }
 
-// lacksJobSet checks that a worker knows nothing of JobSet.
+// lacksJobSet checks that a worker knows nothing of JobSet, and nothing of Trainer.
 func (s *scene) lacksJobSet(worker string) {
 	s.t.Helper()
 	client := s.Cluster(worker).Client()
 	groups, err := client.Discovery().ServerGroups()
 	s.ok(err)
-	if slices.ContainsFunc(groups.Groups, func(g metav1.APIGroup) bool { return g.Name == jobset.GroupVersion.Group }) {
-		s.t.Errorf("worker %s serves %s", worker, jobset.GroupVersion)
+	for _, group := range groups.Groups {
+		if group.Name == jobset.GroupVersion.Group || group.Name == trainertest.Group {
+			s.t.Errorf("worker %s serves %s", worker, group.Name)
+		}
 	}
 	namespaces, err := client.CoreV1().Namespaces().List(s.Context(), metav1.ListOptions{})
 	s.ok(err)
-	if slices.ContainsFunc(namespaces.Items, func(n corev1.Namespace) bool { return n.Name == jobsettest.Namespace }) {
-		s.t.Errorf("worker %s has namespace %s", worker, jobsettest.Namespace)
+	for _, n := range namespaces.Items {
+		if n.Name == jobsettest.Namespace || n.Name == trainertest.Namespace {
+			s.t.Errorf("worker %s has namespace %s", worker, n.Name)
+		}
 	}
 }
 

@@ -70,6 +70,22 @@ func (c *Cluster) ServiceAccountKubeconfig(ctx context.Context, namespace, name 
 	return c.kubeconfig(clientcmdapi.AuthInfo{Token: answer.Status.Token})
 }
 
+// MergeKubeconfigs is a kubeconfig with a context for each of some clusters, of the cluster's name
+// and for its administrator. The first one is the current one.
+func MergeKubeconfigs(clusters ...*Cluster) ([]byte, error) {
+	merged := clientcmdapi.NewConfig()
+	merged.CurrentContext = clusters[0].Name()
+	for _, c := range clusters {
+		one, err := clientcmd.Load(c.KubeconfigBytes())
+		if err != nil {
+			return nil, err
+		}
+		name := c.Name()
+		merged.Clusters[name], merged.AuthInfos[name], merged.Contexts[name] = one.Clusters[name], one.AuthInfos[name], one.Contexts[name]
+	}
+	return clientcmd.Write(*merged)
+}
+
 // RESTConfig is the administrator's configuration for clients, without a client-side rate limit.
 // Each call returns a new one.
 func (c *Cluster) RESTConfig() *rest.Config { return rest.CopyConfig(c.rest) }

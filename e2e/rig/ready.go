@@ -2,6 +2,7 @@ package rig
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
@@ -43,6 +46,29 @@ func (c *Cluster) Serves(ctx context.Context, url string) error {
 		return last == nil, nil
 	})
 	return c.explain(err, last)
+}
+
+// AwaitCRDs waits until the API server serves some CustomResourceDefinitions. "kubectl wait" takes
+// it for an error if one has no conditions yet.
+func (c *Cluster) AwaitCRDs(ctx context.Context, names ...string) error {
+	for _, name := range names {
+		err := wait.PollUntilContextCancel(ctx, readyRetry, true, func(ctx context.Context) (bool, error) {
+			path := "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/" + name
+			text, err := c.client.Discovery().RESTClient().Get().AbsPath(path).DoRaw(ctx)
+			if err != nil {
+				return false, err
+			}
+			var crd struct {
+				Status struct{ Conditions []metav1.Condition }
+			}
+			err = json.Unmarshal(text, &crd)
+			return meta.IsStatusConditionTrue(crd.Status.Conditions, "Established"), err
+		})
+		if err != nil {
+			return fmt.Errorf("wait until CRD %s is served: %w", name, err)
+		}
+	}
+	return nil
 }
 
 func ask(ctx context.Context, url string) error {

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobferry/jobferry/e2e/chart/charttest"
+	"github.com/jobferry/jobferry/e2e/chart/deploy"
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
@@ -69,7 +70,7 @@ func (s *stage) installHub(v version, args ...string) {
 	api := charttest.FreeAddress(s.t)
 	s.replace(manager, charttest.Run(s.t, s.hub, v.program(manager), "--metrics-bind-address=0", "--health-probe-bind-address=0",
 		"--subresources-bind-address="+string(api)))
-	if err := charttest.Aggregate(s.Fixture, s.hub, api); err != nil {
+	if err := deploy.Aggregate(s.t.Context(), s.hub, string(api)); err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -1,5 +1,5 @@
-// Package scenario is what the demo runs: ordinary Job manifests, and how each Job must end. It is
-// pure: no client, no clock.
+// Package scenario is what the demo runs: ordinary manifests of Jobs, and how each Job must end. It
+// is pure: no client, no clock.
 //
 //	jobs/*.yaml --- Load ---> Entries: manifest + kind for people + Expectation --- Judge ---> what is wrong, if anything
 //

@@ -6,6 +6,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 	"sigs.k8s.io/yaml"
 )
 
@@ -28,10 +30,31 @@ type Entry struct {
 	// Expect is how it must end.
 	Expect Expectation
 
-	// Job is what to create; nil if it's created from CronJob.
-	Job *batchv1.Job
-	// CronJob is created first, where there is one.
+	// Manifest is the name of the one that the Job comes from. It has one of the next three.
+	Manifest string
+	Job      *batchv1.Job
+	// CronJob has a Job created from it.
 	CronJob *batchv1.CronJob
+	// JobSet makes the Job, and others: those with the same Manifest.
+	JobSet *jobset.JobSet
+}
+
+// Completions is how many Pods of the Job must succeed.
+func (e *Entry) Completions() int32 {
+	spec := &batchv1.JobSpec{}
+	switch {
+	case e.Job != nil:
+		spec = &e.Job.Spec
+	case e.CronJob != nil:
+		spec = &e.CronJob.Spec.JobTemplate.Spec
+	case e.JobSet != nil:
+		for i, part := range e.JobSet.Spec.ReplicatedJobs {
+			if e.Name == fmt.Sprintf("%s-%s-0", e.JobSet.Name, part.Name) {
+				spec = &e.JobSet.Spec.ReplicatedJobs[i].Template.Spec
+			}
+		}
+	}
+	return ptr.Deref(spec.Completions, ptr.Deref(spec.Parallelism, 1))
 }
 
 // entries are the Jobs in the order in which they are submitted and shown.
@@ -47,6 +70,8 @@ var entries = []struct {
 	{"flaky", "flaky", "fails once, is retried", Complete(1, 1)},
 	{"doomed", "doomed", "fails, backoffLimit 1", Failed(batchv1.JobReasonBackoffLimitExceeded, 2)},
 	{"nightly", "nightly-now", "from a CronJob, 2 Pods", Complete(2, 0)},
+	{"train", "train-leader-0", "of a JobSet, starts first", Complete(1, 0)},
+	{"train", "train-workers-0", "of a JobSet, 3 Pods", Complete(3, 0)},
 	{Divided, Divided, "Indexed, 60 Pods, 20 at a time", Complete(60, 0)},
 }
 
@@ -58,7 +83,7 @@ func Load() ([]Entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		entry := Entry{Name: e.name, Kind: e.kind, Expect: e.expect}
+		entry := Entry{Name: e.name, Kind: e.kind, Expect: e.expect, Manifest: e.file}
 		if err := entry.parse(text); err != nil {
 			return nil, fmt.Errorf("manifest %s: %w", e.file, err)
 		}
@@ -79,8 +104,11 @@ func (e *Entry) parse(text []byte) error {
 	case "CronJob":
 		e.CronJob = &batchv1.CronJob{}
 		return yaml.UnmarshalStrict(text, e.CronJob)
+	case "JobSet":
+		e.JobSet = &jobset.JobSet{}
+		return yaml.UnmarshalStrict(text, e.JobSet)
 	}
-	return fmt.Errorf("kind %q is neither Job nor CronJob", kind.Kind)
+	return fmt.Errorf("kind %q is none of Job, CronJob and JobSet", kind.Kind)
 }
 
 // FromCronJob makes the Job that "kubectl create job NAME --from=cronjob/..." would create from an

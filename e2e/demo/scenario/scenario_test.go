@@ -7,46 +7,59 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-func TestEveryJobIsHandedToJobferry(t *testing.T) {
-	loaded, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(loaded) != 7 {
-		t.Errorf("%d Jobs", len(loaded))
-	}
-	for _, e := range loaded {
-		job := e.Job
-		if e.CronJob != nil {
-			job = FromCronJob(e.CronJob, e.Name)
+// The Jobs are ordinary ones: what makes them Jobferry's is the label of their namespace.
+func TestNoManifestNamesTheDispatcher(t *testing.T) {
+	for _, name := range manifestNames(t) {
+		text, err := manifests.ReadFile("jobs/" + name)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if job.Spec.ManagedBy == nil || *job.Spec.ManagedBy != v1alpha1.ManagedByDispatcher {
-			t.Errorf("%s: managedBy is not %s", e.Name, v1alpha1.ManagedByDispatcher)
-		}
-		if job.Name != e.Name {
-			t.Errorf("the manifest of %s is called %s", e.Name, job.Name)
-		}
-		completions := int32(1)
-		if job.Spec.Completions != nil {
-			completions = *job.Spec.Completions
-		}
-		if e.Expect.End == batchv1.JobComplete && e.Expect.Succeeded != completions {
-			t.Errorf("%s has %d completions, but %d are expected", e.Name, completions, e.Expect.Succeeded)
+		if strings.Contains(string(text), "managedBy") {
+			t.Errorf("%s sets managedBy", name)
 		}
 	}
 }
 
-func TestEveryManifestIsUsed(t *testing.T) {
+func TestLoad(t *testing.T) {
+	loaded, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(loaded) != 9 {
+		t.Errorf("%d Jobs", len(loaded))
+	}
+	for _, e := range loaded {
+		if e.Job != nil && e.Job.Name != e.Name {
+			t.Errorf("the manifest of %s is called %s", e.Name, e.Job.Name)
+		}
+		if n := e.Completions(); e.Expect.End == batchv1.JobComplete && e.Expect.Succeeded != n {
+			t.Errorf("%s has %d completions, but %d are expected", e.Name, n, e.Expect.Succeeded)
+		}
+	}
+}
+
+func manifestNames(t *testing.T) (names []string) {
+	t.Helper()
 	files, err := manifests.ReadDir("jobs")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(files) != len(entries) {
-		t.Errorf("%d manifests, %d entries", len(files), len(entries))
+	for _, file := range files {
+		names = append(names, file.Name())
+	}
+	return names
+}
+
+func TestEveryManifestIsUsed(t *testing.T) {
+	var used []string
+	for _, e := range entries {
+		used = append(used, e.file+".yaml")
+	}
+	slices.Sort(used)
+	if there, used := manifestNames(t), slices.Compact(used); !slices.Equal(there, used) {
+		t.Errorf("there are %q, used are %q", there, used)
 	}
 }
 
@@ -67,7 +80,8 @@ func TestFromCronJob(t *testing.T) {
 
 func TestParseRefusesMistakes(t *testing.T) {
 	for _, text := range []string{
-		"kind: Pod", "kind: Job\nspec: {completion: 3}", "kind: CronJob\nspec: {scheduled: now}", "\t",
+		"kind: Pod", "kind: Job\nspec: {completion: 3}", "kind: CronJob\nspec: {scheduled: now}",
+		"kind: JobSet\nspec: {replicas: 3}", "\t",
 	} {
 		if err := (&Entry{}).parse([]byte(text)); err == nil {
 			t.Errorf("%q is taken", text)

@@ -47,6 +47,8 @@ func (p Phase) Ended() bool { return p == Complete || p == Failed || p == Delete
 type Job struct {
 	Name, Kind string
 	Expect     scenario.Expectation
+	// JobSet is the name of the one that the Job belongs to, if any.
+	JobSet string
 
 	Phase Phase
 	// Cluster is the worker that the Job was placed on; the names of several are joined by commas.
@@ -66,15 +68,10 @@ type Job struct {
 }
 
 func newJob(e scenario.Entry) Job {
-	j := Job{Name: e.Name, Kind: e.Kind, Expect: e.Expect, Phase: Absent, Completions: 1}
-	spec := &batchv1.JobSpec{}
-	switch {
-	case e.Job != nil:
-		spec = &e.Job.Spec
-	case e.CronJob != nil:
-		spec = &e.CronJob.Spec.JobTemplate.Spec
+	j := Job{Name: e.Name, Kind: e.Kind, Expect: e.Expect, Phase: Absent, Completions: e.Completions()}
+	if e.JobSet != nil {
+		j.JobSet = e.JobSet.Name
 	}
-	j.Completions = ptr.Deref(spec.Completions, 1)
 	return j
 }
 
@@ -87,7 +84,7 @@ func (s *State) SawJob(job *batchv1.Job) {
 	j := &s.Jobs[i]
 	status := &job.Status
 	j.Cluster = strings.Join(shards.WorkersOf(job), ",")
-	j.Completions = ptr.Deref(job.Spec.Completions, 1)
+	j.Completions = ptr.Deref(job.Spec.Completions, ptr.Deref(job.Spec.Parallelism, 1))
 	j.Active, j.Ready, j.Succeeded, j.Failed = status.Active, ptr.Deref(status.Ready, 0), status.Succeeded, status.Failed
 	j.Indexes = status.CompletedIndexes
 	j.Started = time.Time{}

@@ -79,10 +79,28 @@ func (s *State) Problems() []string {
 			problems = append(problems, fmt.Sprintf("Job %s: %s", j.Name, wrong))
 		}
 	}
+	problems = append(problems, s.partedJobSets()...)
 	if n := len(s.HubPods); n > 0 {
 		problems = append(problems, fmt.Sprintf("hub: expected no Pods, saw %d", n))
 	}
 	return problems
+}
+
+// partedJobSets tells of JobSets whose Jobs aren't in one worker.
+func (s *State) partedJobSets() (parted []string) {
+	clusters := map[string]string{} // by JobSet
+	for _, j := range s.Jobs {
+		if j.JobSet == "" || j.Cluster == "" {
+			continue
+		}
+		first, seen := clusters[j.JobSet]
+		if !seen {
+			clusters[j.JobSet] = j.Cluster
+		} else if j.Cluster != first {
+			parted = append(parted, fmt.Sprintf("JobSet %s: expected its Jobs in one worker, but they are in %s and %s", j.JobSet, first, j.Cluster))
+		}
+	}
+	return parted
 }
 
 // UsableWorkers counts the workers that are Ready and have told what they can hold.

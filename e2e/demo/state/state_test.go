@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	"github.com/jobferry/jobferry/e2e/demo/scenario"
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
@@ -149,6 +150,24 @@ func TestProblems(t *testing.T) {
 	}
 }
 
+// The Jobs of a JobSet must be in one worker.
+func TestPartedJobSet(t *testing.T) {
+	js := &jobset.JobSet{ObjectMeta: metav1.ObjectMeta{Name: "pair"}}
+	for cluster, want := range map[string][]string{
+		"east": nil,
+		"west": {"JobSet pair: expected its Jobs in one worker, but they are in east and west"},
+	} {
+		s := New(began, []scenario.Entry{
+			{Name: "pi", JobSet: js, Expect: scenario.Complete(0, 0)}, {Name: "po", JobSet: js, Expect: scenario.Complete(0, 0)},
+		})
+		s.SawJob(hubJob(on("east"), condition(batchv1.JobComplete, "", 9)))
+		s.SawJob(hubJob(on(cluster), condition(batchv1.JobComplete, "", 9), func(j *batchv1.Job) { j.Name = "po" }))
+		if got := s.Problems(); !slices.Equal(got, want) {
+			t.Errorf("%s: %q", cluster, got)
+		}
+	}
+}
+
 func TestOtherJobsDontCount(t *testing.T) {
 	s := oneJob(scenario.Complete(1, 0))
 	s.SawJob(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "other"}})
@@ -164,7 +183,7 @@ func TestNewKnowsTheCompletions(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := New(began, entries)
-	for i, want := range []int32{1, 20, 10, 1, 1, 2} {
+	for i, want := range []int32{1, 20, 10, 1, 1, 2, 1, 3, 60} {
 		if s.Jobs[i].Completions != want {
 			t.Errorf("%s: %d completions, want %d", s.Jobs[i].Name, s.Jobs[i].Completions, want)
 		}

@@ -40,8 +40,7 @@ func (s *setup) install(ctx context.Context) error {
 	if _, err := s.hub.Kubectl(ctx, adapted, "apply", "--server-side", "-f", "-"); err != nil {
 		return err
 	}
-	_, err = s.hub.Kubectl(ctx, "", "wait", "--for=condition=Established", "--timeout=5m", "crd/jobsets.jobset.x-k8s.io")
-	return err
+	return s.hub.AwaitCRDs(ctx, "jobsets.jobset.x-k8s.io")
 }
 
 // adapt leaves out the Deployment, and has the webhooks lead to the process.

@@ -32,6 +32,9 @@ const (
 	// JobSet is JobSet's manager, which runs beside a hub; a tool, too, with its manifests in its
 	// module.
 	JobSet = "jobset"
+	// Trainer is Kubeflow Trainer's manager, which makes JobSets; a tool, too, with its manifests in
+	// its module.
+	Trainer = "trainer"
 	// Terraform and its provider for Kubernetes are clients of the hub; tools, too.
 	Terraform         = "terraform"
 	TerraformProvider = "terraform-provider-kubernetes"
@@ -109,6 +112,7 @@ var tools = []program{
 	{name: CoreDNS, module: "coredns", pkg: "github.com/coredns/coredns"},
 	{name: Kueue, module: "kueue", pkg: "sigs.k8s.io/kueue/cmd/kueue"},
 	{name: JobSet, module: "jobset", pkg: "sigs.k8s.io/jobset"},
+	{name: Trainer, module: "trainer", pkg: "github.com/kubeflow/trainer/v2/cmd/trainer-controller-manager"},
 	{name: Terraform, module: "terraform", pkg: "github.com/hashicorp/terraform"},
 	{name: TerraformProvider, module: "terraform-provider-kubernetes", pkg: "github.com/hashicorp/terraform-provider-kubernetes"},
 }
