@@ -74,7 +74,7 @@ func TestPageShowsWhatIsLeftOut(t *testing.T) {
 			shown++
 		}
 	}
-	rows := regexp.MustCompile("(?m)^\\| (integration|drop-in|dispatcher|hub) \\| `").FindAllString(string(page), -1)
+	rows := regexp.MustCompile("(?m)^\\| [a-z-]+ \\| `").FindAllString(string(page), -1)
 	if len(rows) != shown {
 		t.Errorf("docs/conformance.md has %d rows of cases that are left out, want %d", len(rows), shown)
 	}
@@ -87,7 +87,7 @@ func TestReadmeNamesWhatIsLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := strings.Join(strings.Fields(string(readme)), " ")
-	for _, c := range slices.Concat(LeftOut[Dispatcher], LeftOut[Hub]) {
+	for _, c := range slices.Concat(LeftOut[Dispatcher], LeftOut[Hub], LeftOut[JobSet]) {
 		if !strings.Contains(text, "`"+c.Name+"`") {
 			t.Errorf("README.md doesn't name %q", c.Name)
 		}

@@ -37,7 +37,16 @@ func labelsNamespaces(ctx context.Context, s *real.Story) error {
 	})
 }
 
-// onHub runs the cases on the hub's own API server.
-func (r *runs) onHub(s *real.Story, ctx context.Context, worker, controller string) error {
-	return r.run(ctx, s, conformance.Hub, "hub, "+controller, "hub-"+worker, s.Cluster(real.Hub).KubeconfigBytes())
+// useImages has the Pods of JobSet's cases take the image that their nodes have.
+func useImages(s *real.Story, ctx context.Context) error {
+	return s.Do(ctx, "the workers' Pods take the image that is there",
+		"kubectl --context west apply -f e2e/conformance/nodes/images.yaml", "kubectl --context edge apply -f e2e/conformance/nodes/images.yaml")
+}
+
+// onHub runs the cases of a part on the hub's own API server.
+func (r *runs) onHub(part conformance.Part) func(s *real.Story, ctx context.Context, worker, controller string) error {
+	return func(s *real.Story, ctx context.Context, worker, controller string) error {
+		name := string(part)
+		return r.run(ctx, s, part, name+", "+controller, name+"-"+worker, s.Cluster(real.Hub).KubeconfigBytes())
+	}
 }
