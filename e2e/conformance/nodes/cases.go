@@ -31,6 +31,8 @@ type cluster struct {
 	materials        *real.Materials
 	suite            suite
 	kubeconfig, logs string
+	// before is what is done before the case of a name, which runs alone and last.
+	before map[string]func(context.Context) error
 }
 
 // list lists the cases that are chosen of the suite.
@@ -38,13 +40,17 @@ func (c cluster) list(ctx context.Context) ([]testCase, error) {
 	return c.start(ctx, "all", c.suite.focus, "--ginkgo.dry-run")
 }
 
-// runAll runs cases: several at a time, then those that must be alone.
+// runAll runs cases: several at a time, then those that must be alone, last those that something is
+// done before.
 func (c cluster) runAll(ctx context.Context, chosen []testCase) (conformance.Result, error) {
-	var alone, together []testCase
+	var together, alone, last []testCase
 	for _, t := range chosen {
-		if t.Serial {
+		switch {
+		case c.before[t.Name] != nil:
+			last = append(last, t)
+		case t.Serial:
 			alone = append(alone, t)
-		} else {
+		default:
 			together = append(together, t)
 		}
 	}
@@ -54,6 +60,15 @@ func (c cluster) runAll(ctx context.Context, chosen []testCase) (conformance.Res
 	}
 	more, err := c.runSome(ctx, alone, 1)
 	result.Add(more)
+	for _, t := range last {
+		if err == nil {
+			err = c.before[t.Name](ctx)
+		}
+		if err == nil {
+			more, err = c.run(ctx, t)
+			result.Add(more)
+		}
+	}
 	return result, err
 }
 

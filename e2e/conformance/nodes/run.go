@@ -68,7 +68,7 @@ func (r *runs) dropIn(s *real.Story, ctx context.Context) error {
 	); err != nil {
 		return err
 	}
-	if err := r.run(ctx, s, conformance.DropIn, "drop-in", "edge", s.Cluster(real.Edge).KubeconfigBytes()); err != nil {
+	if err := r.run(ctx, s, conformance.DropIn, real.Edge, "embedded Job controller", s.Cluster(real.Edge).KubeconfigBytes()); err != nil {
 		return err
 	}
 	return s.Do(ctx, "helm uninstall of the drop-in", "helm --kube-context edge uninstall drop-in --namespace drop-in --wait")
@@ -103,15 +103,18 @@ func (r *runs) throughFront(s *real.Story, ctx context.Context, worker, controll
 	if err != nil {
 		return err
 	}
-	return r.run(ctx, s, conformance.Dispatcher, "dispatcher, "+controller, "front-"+worker, kubeconfig)
+	return r.run(ctx, s, conformance.Dispatcher, worker, controller, kubeconfig)
 }
 
-// run runs the cases in the cluster of a kubeconfig. Their output is in the folder of a name. An
-// error is what keeps them from being run.
-func (r *runs) run(ctx context.Context, s *real.Story, part conformance.Part, what, name string, kubeconfig []byte) error {
-	began := time.Now()
-	m := s.Materials()
-	c := cluster{materials: m, suite: suiteOf(part, m), kubeconfig: filepath.Join(m.Dir, name+".kubeconfig"), logs: filepath.Join(r.Logs, name)}
+// run runs the cases in the cluster of a kubeconfig, whose Pods are in a worker with a Job
+// controller. An error is what keeps them from being run.
+func (r *runs) run(ctx context.Context, s *real.Story, part conformance.Part, worker, controller string, kubeconfig []byte) error {
+	began, m := time.Now(), s.Materials()
+	what, name := string(part)+", "+controller, string(part)+"-"+worker
+	c := cluster{
+		materials: m, suite: suiteOf(part, m), before: before(s, part, worker),
+		kubeconfig: filepath.Join(m.Dir, name+".kubeconfig"), logs: filepath.Join(r.Logs, name),
+	}
 	if err := errors.Join(os.MkdirAll(c.logs, 0o755), os.WriteFile(c.kubeconfig, kubeconfig, 0o600)); err != nil {
 		return err
 	}
