@@ -218,7 +218,7 @@ e2e-real: ## Helm, images and Jobs on real nodes (kubelet, containerd); needs ro
 	@exec bin/e2e-real
 
 .PHONY: conformance
-conformance: ## Kubernetes' own tests of Jobs (PART=integration,drop-in,dispatcher,hub SHORT=1: see docs/conformance.md); real nodes as for e2e-real
+conformance: ## Kubernetes' own tests of Jobs, and JobSet's (PART=integration,drop-in,dispatcher,hub,jobset SHORT=1: see docs/conformance.md); real nodes as for e2e-real
 	@$(GO) build -C e2e -o ../bin/conformance ./cmd/conformance
 	@exec bin/conformance $(if $(PART),-part $(PART)) $(if $(SHORT),-short) -logs bin/conformance-logs
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Part is one of the ways in which Kubernetes' tests run.
+// Part is one of the ways in which Kubernetes' tests, or JobSet's, run.
 type Part string
 
 const (
@@ -18,10 +18,12 @@ const (
 	Dispatcher Part = "dispatcher"
 	// Hub are the e2e cases on the hub's own API server, which shows the Pods of such a worker.
 	Hub Part = "hub"
+	// JobSet are JobSet's e2e cases on such an API server, with JobSet's manager beside it.
+	JobSet Part = "jobset"
 )
 
 // Parts are all of them, in the order in which they run.
-var Parts = []Part{Integration, DropIn, Dispatcher, Hub}
+var Parts = []Part{Integration, DropIn, Dispatcher, Hub, JobSet}
 
 // Case is a test that is left out.
 type Case struct {
@@ -38,6 +40,8 @@ const (
 	owner    = "It wants an owner reference with the UID that the Job has on the hub. The Pod's owner is the mirror in the worker, which has a UID of its own."
 	shows    = "It changes owner references and labels of a Pod. The hub shows the worker's Pod, and nothing of that reaches the worker."
 	vanishes = "It deletes a Job that has no Pods yet, and looks for it at once. On the hub, a deleted Job is there for some milliseconds, until its mirror is gone."
+	claims   = "JobSet makes PersistentVolumeClaims on the hub. They aren't carried along: their volumes are the hub's."
+	gates    = "It removes scheduling gates of Pods. The hub shows the worker's Pods, without their gates, and nothing that is changed there reaches the worker."
 	evicts   = "It evicts Pods. An eviction on the hub is for a Node there that is to be empty, as by `kubectl drain`. So it ends no Pod in a worker."
 )
 
@@ -65,6 +69,10 @@ var LeftOut = map[Part][]Case{
 		{adopt, shows},
 		{"should allow to use a pod failure policy to ignore failure matching on DisruptionTarget condition", evicts},
 		{"should remove from active list jobs that have been deleted", vanishes},
+	},
+	JobSet: {
+		{"should create PVCs with multiple retention policies", claims},
+		{"should allow to add schedulingGates to PodTemplate while resuming", gates},
 	},
 }
 

@@ -12,5 +12,6 @@
 // one worker, as Pods under the charts' own security contexts, in namespaces that enforce the Pod
 // Security Standard "restricted"; kubectl jobferry registers the workers; ordinary Jobs run in
 // both, and are looked at from the hub. JobSet's manager runs beside the hub: Pods of its Jobs find
-// each other by name, by the CoreDNS of their cluster.
+// each other by name, by the CoreDNS of their cluster. A JobSet starts again after a failure, and
+// another one is complete though its worker is lost.
 package real

@@ -30,6 +30,7 @@ const (
 const (
 	Pause   = "pause"
 	Busybox = "busybox"
+	Bash    = "bash" // and busybox
 )
 
 // nodePrograms are what a node runs.
@@ -136,18 +137,22 @@ func (m *Materials) buildOthers(ctx context.Context) error {
 	if err := m.compile(ctx, filepath.Join(m.Root, "e2e"), filepath.Join(pause, "pause"), "./real/pause"); err != nil {
 		return err
 	}
-	busybox := filepath.Join(m.Dir, "busybox")
-	if err := busyboxRoot(ctx, busybox); err != nil {
+	busybox, bash := filepath.Join(m.Dir, "busybox"), filepath.Join(m.Dir, "bash")
+	if err := errors.Join(busyboxRoot(ctx, busybox), busyboxRoot(ctx, bash)); err != nil {
+		return err
+	}
+	if err := copyProgram("/bin/bash-static", filepath.Join(bash, "bin", "bash")); err != nil {
 		return err
 	}
 	m.roots = map[string]image.Image{
 		Pause:   {Root: pause, User: "65535:65535", Entrypoint: []string{"/pause"}},
 		Busybox: {Root: busybox, Cmd: []string{"sh"}},
+		Bash:    {Root: bash, Cmd: []string{"bash"}},
 	}
 	return errors.Join(m.AddImage(Pause, node.PauseImage), m.AddImage(Busybox, busyboxImage))
 }
 
-// AddImage gives nodes an image of Pause or Busybox by a name.
+// AddImage gives nodes an image of Pause, Busybox or Bash by a name.
 func (m *Materials) AddImage(of, name string) error {
 	i := m.roots[of]
 	i.Name = name
@@ -163,11 +168,7 @@ func busyboxRoot(ctx context.Context, root string) error {
 			return err
 		}
 	}
-	program, err := os.ReadFile("/bin/busybox")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(root, "bin", "busybox"), program, 0o755); err != nil {
+	if err := copyProgram("/bin/busybox", filepath.Join(root, "bin", "busybox")); err != nil {
 		return err
 	}
 	names, err := exec.CommandContext(ctx, "/bin/busybox", "--list").Output()
@@ -183,4 +184,12 @@ func busyboxRoot(ctx context.Context, root string) error {
 		}
 	}
 	return nil
+}
+
+func copyProgram(from, to string) error {
+	program, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, program, 0o755)
 }

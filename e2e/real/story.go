@@ -23,7 +23,7 @@ type Chapter func(*Story, context.Context) error
 // Chapters are those of the story of docs/.
 var Chapters = []Chapter{
 	(*Story).Install, (*Story).RegisterWest, (*Story).RegisterEdge,
-	(*Story).submit, (*Story).ends, (*Story).logs, (*Story).sessions, (*Story).shown, (*Story).jobSets, (*Story).suspend, (*Story).remove,
+	(*Story).submit, (*Story).ends, (*Story).logs, (*Story).sessions, (*Story).shown, (*Story).InstallJobSet, (*Story).jobSets, (*Story).suspend, (*Story).loss, (*Story).remove,
 }
 
 // Tell is the work of the sandbox's first process: it makes the world of the materials in dir, and

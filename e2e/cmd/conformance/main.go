@@ -1,6 +1,6 @@
-// Command conformance runs Kubernetes' own tests of Jobs against Jobferry; `make conformance`. It
-// ends with 0: all passed, 1: something failed, 77: real nodes can't run on this machine, so that a
-// part was not tried.
+// Command conformance runs Kubernetes' own tests of Jobs, and JobSet's, against Jobferry; `make
+// conformance`. It ends with 0: all passed, 1: something failed, 77: real nodes can't run on this
+// machine, so that a part was not tried.
 package main
 
 import (
@@ -70,7 +70,7 @@ func parse(args []string) (nodes.Options, error) {
 		}
 		return nil
 	})
-	flags.BoolVar(&o.Short, "short", false, "on real nodes, only the cases that conformance of a cluster asks for, and the dispatcher with the built-in Job controller only")
+	flags.BoolVar(&o.Short, "short", false, "on real nodes, of Kubernetes' cases only those that conformance of a cluster asks for, and the dispatcher with the built-in Job controller only")
 	flags.StringVar(&o.Logs, "logs", "conformance-logs", "folder for what the tests write")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -112,7 +112,7 @@ func outside(ctx context.Context, o nodes.Options, args []string) (skipped bool,
 	if !real.CanRun() {
 		return true, failed
 	}
-	return false, errors.Join(failed, runNodes(ctx, filepath.Join(dir, "nodes"), args))
+	return false, errors.Join(failed, runNodes(ctx, o, filepath.Join(dir, "nodes"), args))
 }
 
 func onlyIntegration(parts []conformance.Part) bool {
@@ -131,11 +131,11 @@ func runIntegration(ctx context.Context, o nodes.Options, dir string) error {
 }
 
 // runNodes prepares, and runs the parts that need real nodes in a sandbox.
-func runNodes(ctx context.Context, dir string, args []string) error {
+func runNodes(ctx context.Context, o nodes.Options, dir string, args []string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if _, err := real.Prepare(ctx, dir, os.Stdout, nodes.Suite); err != nil {
+	if _, err := real.Prepare(ctx, dir, os.Stdout, o.Steps()...); err != nil {
 		return err
 	}
 	failed := sandbox.Run(ctx, append([]string{inside, dir}, args...)...)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,26 +22,35 @@ const (
 	// perCase is how long one may take. Those of Jobs that pass take a minute at most. One of
 	// CronJobs looks for five that nothing is created.
 	perCase = 8 * time.Minute
+	// skipped are cases whose feature gates are off by default.
+	skipped = `OffByDefault`
 )
 
 // cluster is where cases run.
 type cluster struct {
 	materials        *real.Materials
+	suite            suite
 	kubeconfig, logs string
+	// before is what is done before the case of a name, which runs alone and last.
+	before map[string]func(context.Context) error
 }
 
-// list lists the cases that a pattern chooses.
-func (c cluster) list(ctx context.Context, focus string) ([]testCase, error) {
-	return c.start(ctx, "all", focus, "--ginkgo.dry-run")
+// list lists the cases that are chosen of the suite.
+func (c cluster) list(ctx context.Context) ([]testCase, error) {
+	return c.start(ctx, "all", c.suite.focus, "--ginkgo.dry-run")
 }
 
-// runAll runs cases: several at a time, then those that must be alone.
+// runAll runs cases: several at a time, then those that must be alone, last those that something is
+// done before.
 func (c cluster) runAll(ctx context.Context, chosen []testCase) (conformance.Result, error) {
-	var alone, together []testCase
+	var together, alone, last []testCase
 	for _, t := range chosen {
-		if t.Serial {
+		switch {
+		case c.before[t.Name] != nil:
+			last = append(last, t)
+		case t.Serial:
 			alone = append(alone, t)
-		} else {
+		default:
 			together = append(together, t)
 		}
 	}
@@ -50,6 +60,15 @@ func (c cluster) runAll(ctx context.Context, chosen []testCase) (conformance.Res
 	}
 	more, err := c.runSome(ctx, alone, 1)
 	result.Add(more)
+	for _, t := range last {
+		if err == nil {
+			err = c.before[t.Name](ctx)
+		}
+		if err == nil {
+			more, err = c.run(ctx, t)
+			result.Add(more)
+		}
+	}
 	return result, err
 }
 
@@ -96,12 +115,11 @@ func (c cluster) start(ctx context.Context, name, pattern string, args ...string
 		return nil, err
 	}
 	defer log.Close()
-	cmd := exec.CommandContext(ctx, filepath.Join(c.materials.Dir, suiteProgram), append([]string{
-		"--kubeconfig=" + c.kubeconfig, "--provider=local", "--kube-api-content-type=application/json",
-		"--kubectl-path=" + filepath.Join(c.materials.Bin, "kubectl"),
+	cmd := exec.CommandContext(ctx, filepath.Join(c.materials.Dir, c.suite.program), slices.Concat([]string{
+		"--kubeconfig=" + c.kubeconfig,
 		"--ginkgo.focus=" + pattern, "--ginkgo.skip=" + skipped, "--ginkgo.no-color",
 		"--ginkgo.json-report=" + base + ".json",
-	}, args...)...)
+	}, c.suite.flags, args)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.materials.Dir, log, log
 	failed := cmd.Run()
 	content, err := os.ReadFile(base + ".json")

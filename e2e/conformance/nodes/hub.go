@@ -37,7 +37,30 @@ func labelsNamespaces(ctx context.Context, s *real.Story) error {
 	})
 }
 
-// onHub runs the cases on the hub's own API server.
-func (r *runs) onHub(s *real.Story, ctx context.Context, worker, controller string) error {
-	return r.run(ctx, s, conformance.Hub, "hub, "+controller, "hub-"+worker, s.Cluster(real.Hub).KubeconfigBytes())
+// useImages has the Pods of JobSet's cases take the image that their nodes have.
+func useImages(s *real.Story, ctx context.Context) error {
+	return s.Do(ctx, "the workers' Pods take the image that is there",
+		"kubectl --context west apply -f e2e/conformance/nodes/images.yaml", "kubectl --context edge apply -f e2e/conformance/nodes/images.yaml")
+}
+
+// onHub runs the cases of a part on the hub's own API server.
+func (r *runs) onHub(part conformance.Part) func(s *real.Story, ctx context.Context, worker, controller string) error {
+	return func(s *real.Story, ctx context.Context, worker, controller string) error {
+		return r.run(ctx, s, part, worker, controller, s.Cluster(real.Hub).KubeconfigBytes())
+	}
+}
+
+// nowhere waits for Pods that no node can take. Where capacity is counted, a Job that never fits
+// stays on the hub, and has no Pods.
+const nowhere = "should allow to resume JobSet after updating PodTemplate"
+
+// before is what is done before some cases of a part.
+func before(s *real.Story, part conformance.Part, worker string) map[string]func(context.Context) error {
+	if part != conformance.JobSet {
+		return nil
+	}
+	return map[string]func(context.Context) error{nowhere: func(ctx context.Context) error {
+		return s.Do(ctx, "the capacity of "+worker+" isn't counted any more",
+			"kubectl patch workercluster "+worker+` --type=merge --patch {"spec":{"capacity":"Unlimited"}}`)
+	}}
 }

@@ -10,23 +10,7 @@ import (
 	"github.com/jobferry/jobferry/e2e/conformance"
 )
 
-// What is chosen: the cases of Jobs, on the hub also those of what makes and removes Jobs, but for
-// cases whose feature gates are off by default.
-const (
-	ofJobs  = `\[sig-apps\] Job `
-	onHub   = `\[sig-apps\] (Job|CronJob|TTLAfterFinished) |\[sig-cli\] .*job`
-	skipped = `OffByDefault`
-)
-
-// focusOf chooses the cases of a part.
-func focusOf(part conformance.Part) string {
-	if part == conformance.Hub {
-		return onHub
-	}
-	return ofJobs
-}
-
-// testCase is one of Kubernetes' cases.
+// testCase is one of Kubernetes' cases, or of JobSet's.
 type testCase struct {
 	// Name is its own text without the tags in brackets that follow, Text the whole, with which it can
 	// be chosen.

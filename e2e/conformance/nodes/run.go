@@ -19,8 +19,8 @@ import (
 type Options struct {
 	// Parts are of conformance.Parts.
 	Parts []conformance.Part
-	// Short runs the cases that conformance of a cluster asks for, and the dispatcher with the
-	// built-in Job controller only.
+	// Short runs, of Kubernetes' cases, those that conformance of a cluster asks for, and the
+	// dispatcher with the built-in Job controller only.
 	Short bool
 	// Logs is the folder for what the cases write.
 	Logs string
@@ -35,15 +35,22 @@ func (o Options) Chapters() []real.Chapter {
 	if slices.Contains(o.Parts, conformance.DropIn) { // before edge is a worker
 		all = append(all, r.dropIn)
 	}
-	dispatcher, hub := slices.Contains(o.Parts, conformance.Dispatcher), slices.Contains(o.Parts, conformance.Hub)
-	if dispatcher || hub {
+	dispatcher := slices.Contains(o.Parts, conformance.Dispatcher)
+	hub, jobSet := slices.Contains(o.Parts, conformance.Hub), slices.Contains(o.Parts, conformance.JobSet)
+	if dispatcher || hub || jobSet {
 		all = append(all, (*real.Story).Install)
 	}
 	if dispatcher {
 		all = append(all, r.inEach(r.throughFront)...)
 	}
-	if hub { // last: it changes the clusters
-		all = append(append(all, prepareHub), r.inEach(r.onHub)...)
+	if hub || jobSet { // after the others: it changes the clusters
+		all = append(all, prepareHub)
+	}
+	if hub {
+		all = append(all, r.inEach(r.onHub(conformance.Hub))...)
+	}
+	if jobSet {
+		all = append(append(all, (*real.Story).InstallJobSet, useImages), r.inEach(r.onHub(conformance.JobSet))...)
 	}
 	return append(all, func(*real.Story, context.Context) error { return errors.Join(r.failed...) })
 }
@@ -61,7 +68,7 @@ func (r *runs) dropIn(s *real.Story, ctx context.Context) error {
 	); err != nil {
 		return err
 	}
-	if err := r.run(ctx, s, conformance.DropIn, "drop-in", "edge", s.Cluster(real.Edge).KubeconfigBytes()); err != nil {
+	if err := r.run(ctx, s, conformance.DropIn, real.Edge, "embedded Job controller", s.Cluster(real.Edge).KubeconfigBytes()); err != nil {
 		return err
 	}
 	return s.Do(ctx, "helm uninstall of the drop-in", "helm --kube-context edge uninstall drop-in --namespace drop-in --wait")
@@ -96,22 +103,26 @@ func (r *runs) throughFront(s *real.Story, ctx context.Context, worker, controll
 	if err != nil {
 		return err
 	}
-	return r.run(ctx, s, conformance.Dispatcher, "dispatcher, "+controller, "front-"+worker, kubeconfig)
+	return r.run(ctx, s, conformance.Dispatcher, worker, controller, kubeconfig)
 }
 
-// run runs the cases in the cluster of a kubeconfig. Their output is in the folder of a name. An
-// error is what keeps them from being run.
-func (r *runs) run(ctx context.Context, s *real.Story, part conformance.Part, what, name string, kubeconfig []byte) error {
-	began := time.Now()
-	c := cluster{materials: s.Materials(), kubeconfig: filepath.Join(s.Materials().Dir, name+".kubeconfig"), logs: filepath.Join(r.Logs, name)}
+// run runs the cases in the cluster of a kubeconfig, whose Pods are in a worker with a Job
+// controller. An error is what keeps them from being run.
+func (r *runs) run(ctx context.Context, s *real.Story, part conformance.Part, worker, controller string, kubeconfig []byte) error {
+	began, m := time.Now(), s.Materials()
+	what, name := string(part)+", "+controller, string(part)+"-"+worker
+	c := cluster{
+		materials: m, suite: suiteOf(part, m), before: before(s, part, worker),
+		kubeconfig: filepath.Join(m.Dir, name+".kubeconfig"), logs: filepath.Join(r.Logs, name),
+	}
 	if err := errors.Join(os.MkdirAll(c.logs, 0o755), os.WriteFile(c.kubeconfig, kubeconfig, 0o600)); err != nil {
 		return err
 	}
-	all, err := c.list(ctx, focusOf(part))
+	all, err := c.list(ctx)
 	if err != nil {
 		return err
 	}
-	chosen, err := choose(all, conformance.LeftOut[part], r.Short)
+	chosen, err := choose(all, conformance.LeftOut[part], r.Short && part != conformance.JobSet)
 	if err != nil {
 		return err
 	}

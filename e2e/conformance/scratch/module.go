@@ -22,27 +22,29 @@ const (
 	modulePath     = "scratch.jobferry.example"
 )
 
-// Module is a Go module of its own, with Kubernetes of a release, and Jobferry's packages if asked
-// for.
+// Module is a Go module of its own, with an upstream module, such as Kubernetes, and Jobferry's
+// packages if asked for.
 type Module struct {
-	// Dir is its folder, Version the version of Kubernetes.
-	Dir, Version string
-	sources      string
+	// Dir is its folder, Version the version of the upstream module.
+	Dir, Version  string
+	path, sources string
 }
 
-// New makes a module in an empty folder.
+// New makes a module with Kubernetes of a release, in an empty folder.
 func New(ctx context.Context, dir string, release binaries.Release, withProduct bool) (*Module, error) {
-	name := "v" + string(release)
-	m := &Module{Dir: dir}
+	return NewOf(ctx, dir, "v"+string(release), kubernetesPath, withProduct)
+}
+
+// NewOf makes one with the module of a path that a folder under e2e/versions requires.
+func NewOf(ctx context.Context, dir, name, path string, withProduct bool) (*Module, error) {
+	m := &Module{Dir: dir, path: path}
 	var err error
-	if m.Version, err = binaries.Version(release); err != nil {
+	if m.sources, err = binaries.ModuleDir(ctx, name, path); err != nil {
 		return nil, err
 	}
-	if m.sources, err = binaries.ModuleDir(ctx, name, kubernetesPath); err != nil {
-		return nil, err
-	}
+	_, m.Version, _ = strings.Cut(filepath.Base(m.sources), "@")
 	if _, err := os.Stat(m.sources); err != nil {
-		return nil, fmt.Errorf("sources of %s %s: %w", kubernetesPath, m.Version, err)
+		return nil, fmt.Errorf("sources of %s %s: %w", path, m.Version, err)
 	}
 	versions, err := os.ReadFile(checkout.Path("e2e", "versions", name, "go.mod"))
 	if err != nil {
@@ -104,11 +106,11 @@ func concat(files ...string) ([]byte, error) {
 // Cache is the folder that has the sources of all modules.
 func (m *Module) Cache() string { return filepath.Dir(filepath.Dir(m.sources)) } // of k8s.io/kubernetes@v1...
 
-// Source is a file of Kubernetes, by its path in k8s.io/kubernetes, after changes.
+// Source is a file of the upstream module, by its path there, after changes.
 func (m *Module) Source(path string, changes ...Change) (string, error) {
 	text, err := os.ReadFile(filepath.Join(m.sources, path))
 	if err != nil {
-		return "", fmt.Errorf("%s %s: %w", kubernetesPath, m.Version, err)
+		return "", fmt.Errorf("%s %s: %w", m.path, m.Version, err)
 	}
 	return Apply(path, string(text), changes...)
 }
@@ -133,7 +135,21 @@ func (m *Module) CompileTest(ctx context.Context, target string) error {
 	if err := m.run(ctx, "mod", "tidy"); err != nil {
 		return err
 	}
-	return m.run(ctx, "test", "-c", "-vet=off", "-trimpath", "-ldflags", binaries.LinkerFlags(m.Version), "-o", target, ".")
+	return m.compile(ctx, target, ".")
+}
+
+// CompileTestOf compiles the tests of a package of the upstream module, as they are.
+func (m *Module) CompileTestOf(ctx context.Context, target, pkg string) error {
+	return m.compile(ctx, target, "-mod=mod", m.path+"/"+pkg) // it completes go.mod and go.sum
+}
+
+func (m *Module) compile(ctx context.Context, target string, args ...string) error {
+	kube := ""
+	if m.path == kubernetesPath {
+		kube = m.Version
+	}
+	all := append([]string{"test", "-c", "-vet=off", "-o", target}, binaries.BuildFlags(kube)...)
+	return m.run(ctx, append(all, args...)...)
 }
 
 func (m *Module) run(ctx context.Context, args ...string) error {
@@ -143,7 +159,7 @@ func (m *Module) run(ctx context.Context, args ...string) error {
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go %s, with %s %s: %w\n%s", strings.Join(args, " "), kubernetesPath, m.Version, err, bytes.TrimSpace(out))
+		return fmt.Errorf("go %s, with %s %s: %w\n%s", strings.Join(args, " "), m.path, m.Version, err, bytes.TrimSpace(out))
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ func moduleDir(ctx context.Context) (string, error) {
 	return binaries.ModuleDir(ctx, "jobset", "sigs.k8s.io/jobset")
 }
 
-// install brings what JobSet's kustomization brings, but for its Deployment.
+// install brings what JobSet's kustomization brings. Its Deployment has no replicas.
 func (s *setup) install(ctx context.Context) error {
 	module, err := moduleDir(ctx)
 	if err != nil {
@@ -43,7 +43,8 @@ func (s *setup) install(ctx context.Context) error {
 	return s.hub.AwaitCRDs(ctx, "jobsets.jobset.x-k8s.io")
 }
 
-// adapt leaves out the Deployment, and has the webhooks lead to the process.
+// adapt has the process in the place of the Deployment's Pods: the Deployment has no replicas, and
+// the webhooks lead to the process.
 func (s *setup) adapt(manifests string) (string, error) {
 	var adapted []string
 	for document := range strings.SplitSeq(manifests, "\n---\n") {
@@ -52,7 +53,9 @@ func (s *setup) adapt(manifests string) (string, error) {
 			return "", err
 		}
 		if object.GetKind() == "Deployment" {
-			continue
+			if err := unstructured.SetNestedField(object.Object, int64(0), "spec", "replicas"); err != nil {
+				return "", err
+			}
 		}
 		s.redirect(object.Object)
 		content, err := yaml.Marshal(object.Object)

@@ -18,6 +18,7 @@ var Needs = map[string]string{
 	"/usr/lib/cni/ptp":                   "containernetworking-plugins",
 	"/usr/lib/cni/host-local":            "containernetworking-plugins",
 	"/bin/busybox":                       "busybox-static",
+	"/bin/bash-static":                   "bash-static",
 	"/usr/sbin/ip":                       "iproute2",
 	"/etc/ssl/certs/ca-certificates.crt": "ca-certificates",
 }

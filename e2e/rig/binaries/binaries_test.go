@@ -82,13 +82,13 @@ func TestDigestFollowsWhatDecidesTheResult(t *testing.T) {
 }
 
 func TestLinkerFlagsNameTheVersion(t *testing.T) {
-	flags := LinkerFlags("v1.36.3")
+	flags := linkerFlags("v1.36.3")
 	for _, want := range []string{".gitVersion=v1.36.3", ".gitMajor=1", ".gitMinor=36"} {
 		if !strings.Contains(flags, want) {
 			t.Errorf("%q has no %s", flags, want)
 		}
 	}
-	if strings.Contains(LinkerFlags(""), "-X") {
+	if strings.Contains(linkerFlags(""), "-X") {
 		t.Error("a program that isn't Kubernetes' gets its version")
 	}
 }

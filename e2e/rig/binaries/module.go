@@ -47,7 +47,7 @@ func loadModule(versionsDir, name string, goVersion string) (module, error) {
 		}
 	}
 	h := sha256.New()
-	fmt.Fprintln(h, goVersion, runtime.GOOS, runtime.GOARCH, buildFlags(m.kube), buildEnv)
+	fmt.Fprintln(h, goVersion, runtime.GOOS, runtime.GOARCH, BuildFlags(m.kube), buildEnv)
 	h.Write(goMod)
 	h.Write(goSum)
 	m.digest = short(h)
@@ -65,9 +65,9 @@ func versionsDir() (string, error) {
 	return filepath.Join(root, "e2e", "versions"), err
 }
 
-// LinkerFlags tells the Kubernetes programs their version: built from the module they would report
+// linkerFlags tells the Kubernetes programs their version: built from the module they would report
 // "v0.0.0-master+$Format", which clients that read the server's version refuse.
-func LinkerFlags(kube string) string {
+func linkerFlags(kube string) string {
 	flags := []string{"-s", "-w"}
 	if kube == "" {
 		return strings.Join(flags, " ")
@@ -83,10 +83,11 @@ func LinkerFlags(kube string) string {
 	return strings.Join(flags, " ")
 }
 
-// buildFlags are the flags of every "go build". The Makefile has the same, so that packages are
+// BuildFlags are the flags of every build of Go programs, with Kubernetes of a version or without
+// it: "". The Makefile has the same, so that packages are
 // compiled once for both.
-func buildFlags(kube string) []string {
-	return []string{"-trimpath", "-gcflags=all=-dwarf=false", "-ldflags", LinkerFlags(kube)}
+func BuildFlags(kube string) []string {
+	return []string{"-trimpath", "-gcflags=all=-dwarf=false", "-ldflags", linkerFlags(kube)}
 }
 
 // buildEnv makes the result independent of the caller's workspace and flags.

@@ -16,7 +16,7 @@ func BuildOwn(ctx context.Context, release Release, dir, target string) error {
 	if err != nil {
 		return err
 	}
-	args := append([]string{"build", "-modfile=" + filepath.Join(versions, "v"+string(release), "go.mod"), "-o", target}, buildFlags("")...)
+	args := append([]string{"build", "-modfile=" + filepath.Join(versions, "v"+string(release), "go.mod"), "-o", target}, BuildFlags("")...)
 	cmd := exec.CommandContext(ctx, "go", append(args, ".")...)
 	cmd.Dir = dir
 	cmd.Env = compileEnv()

@@ -102,7 +102,7 @@ func (w work) fetch(ctx context.Context) error {
 func (w work) compile(ctx context.Context) error {
 	temporary := w.built() + ".new"
 	defer os.Remove(temporary)
-	args := append([]string{"build", "-o", temporary}, buildFlags(w.module.kube)...)
+	args := append([]string{"build", "-o", temporary}, BuildFlags(w.module.kube)...)
 	cmd := exec.CommandContext(ctx, "go", append(args, w.pkg)...)
 	cmd.Dir = w.module.dir
 	cmd.Env = compileEnv()
