@@ -204,7 +204,7 @@ func TestErrors(t *testing.T) {
 		"no such command":    {nil, "frobnicate", exitUsage, []string{"frobnicate", "--help"}},
 		"a mistyped command": {nil, "jbos", exitUsage, []string{"there is no command \"jbos\"\n\nDid you mean this?\n\tjobs\n"}},
 		"a report's format":  {nil, "top -o wide", exitUsage, []string{"--output wide: it must be json or yaml"}},
-		"no such state":      {nil, "jobs --state Runing", exitUsage, []string{"--state Runing: it must be one of Failing, OutOfTouch"}},
+		"no such state":      {nil, "jobs --state Walking", exitUsage, []string{"--state Walking: it must be one of Failing, OutOfTouch"}},
 		"no such field":      {nil, "jobs --sort-by .spec.nothing", exitUsage, []string{"couldn't find any field with path"}},
 		"a whole object":     {nil, "jobs --sort-by .status.conditions", exitUsage, []string{"its values are neither all numbers nor all texts or times"}},
 		"no field at all":    {nil, "jobs --sort-by {", exitUsage, []string{"--sort-by {"}},
