@@ -22,8 +22,8 @@ type status struct {
 	state  jobview.State
 }
 
-// placed is the state of a hub Job while its workers are in touch, and the workers that it is placed
-// on. Jobs that have the same share it.
+// placed is the state of a hub Job while its workers are in touch, and the workers that it is on.
+// Jobs that have the same share it.
 type placed struct {
 	// names are the workers', in order, with a comma between.
 	names string
