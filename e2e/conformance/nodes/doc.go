@@ -9,6 +9,6 @@
 //
 // The cases are compiled from the sources of Kubernetes, or of JobSet, and run in a process each,
 // several at a time: a case waits for a Job for a quarter of an hour, and a process can be given
-// less. They look at Jobs and Pods in one cluster: package front shows hub and worker as one, or the
-// hub shows the Pods.
+// less. They look at Jobs and Pods in one cluster: package front shows hub and worker as one, or
+// the hub shows the Pods.
 package nodes

@@ -9,6 +9,6 @@
 //	(JobSet's kustomization)
 //
 // The manifests are those of the module that the program is built from. Only its Deployment has no
-// replicas, and the webhooks lead to the process. Their certificate comes from an authority of the test,
-// as cert-manager's would: JobSet's own needs a folder that all processes of a machine share.
+// replicas, and the webhooks lead to the process. Their certificate comes from an authority of the
+// test, as cert-manager's would: JobSet's own needs a folder that all processes of a machine share.
 package jobsettest
