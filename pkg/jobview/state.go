@@ -60,6 +60,11 @@ type Around struct {
 	OutOfTouch func(worker string) bool
 }
 
+// AroundBy is what is known of Jobs beside themselves.
+func AroundBy(newest map[Subject]Reason, outOfTouch func(worker string) bool) func(*batchv1.Job) Around {
+	return func(job *batchv1.Job) Around { return Around{newest[SubjectOf(job)], outOfTouch} }
+}
+
 // rules are checked in order; the state of the first that applies is the Job's.
 var rules = []struct {
 	state   State

@@ -95,25 +95,23 @@ func (c *cli) jobs(cmd *cobra.Command, f *listFlags, out output, names []string)
 	if err != nil {
 		return err
 	}
-	outOfTouch := show.OutOfTouch(seenWorkers(cmd.Context(), hub))
-	events, err := eventsOfWaiting(cmd.Context(), hub, found.Items, found.namespace)
-	if err != nil {
-		c.say("warning: the reasons why Jobs wait can't be read: %v", access.Explain(err))
+	if !out.asTable() && !f.watch && len(f.states) == 0 && f.sortBy == "" {
+		return out.printNamed(c, names, found.JobList) // nothing else is shown of them
 	}
-	newest := jobview.Newest(events)
-	around := func(job *batchv1.Job) jobview.Around { return show.Around(job, newest, outOfTouch) }
+	workers := seenWorkers(cmd.Context(), hub)
+	around := c.around(cmd.Context(), hub, found, workers)
 	found.Items = slices.DeleteFunc(found.Items, func(job batchv1.Job) bool { return !f.isInState(&job, around(&job)) })
 	if err := sortJobs(cmd, found.Items, around, f.sortBy); err != nil {
 		return err
 	}
 	if f.watch {
-		return c.watchJobs(cmd.Context(), f, out, found, names, outOfTouch)
+		return c.watchJobs(cmd.Context(), f, out, found, names, show.OutOfTouch(workers))
 	}
 	if !out.asTable() {
 		return out.printNamed(c, names, found.JobList)
 	}
-	columns := show.JobColumns{Namespace: found.namespace == "", Wide: out.format() == wide, Line: c.lineOf(cmd.Context(), found.Items), OutOfTouch: outOfTouch}
-	if err := c.table(show.Jobs(found.Items, events, c.now(), columns), noJobs(found.namespace)); err != nil {
+	columns := show.JobColumns{Namespace: found.namespace == "", Wide: out.format() == wide, Line: c.lineOf(cmd.Context(), found.Items)}
+	if err := c.table(show.Jobs(found.Items, around, c.now(), columns), noJobs(found.namespace)); err != nil {
 		return err
 	}
 	if len(names) == 0 && f.worker == "" && len(f.states) == 0 {
@@ -239,12 +237,17 @@ func seenWorkers(ctx context.Context, hub client.Client) []v1alpha1.WorkerCluste
 	return workers.Items
 }
 
-// eventsOfWaiting reads the events of Jobs, if at least one of them is unfinished.
-func eventsOfWaiting(ctx context.Context, hub client.Client, jobs []batchv1.Job, namespace string) ([]corev1.Event, error) {
-	if !slices.ContainsFunc(jobs, func(job batchv1.Job) bool { return !mirror.Finished(&job) }) {
-		return nil, nil
+// around reads what is known of Jobs beside themselves: their events, if one of them is unfinished,
+// and which of the workers are out of touch.
+func (c *cli) around(ctx context.Context, hub client.Client, found *foundJobs, workers []v1alpha1.WorkerCluster) func(*batchv1.Job) jobview.Around {
+	var events []corev1.Event
+	if slices.ContainsFunc(found.Items, func(job batchv1.Job) bool { return !mirror.Finished(&job) }) {
+		var err error
+		if events, err = jobEvents(ctx, hub, found.namespace, ""); err != nil {
+			c.say("warning: the reasons why Jobs wait can't be read: %v", access.Explain(err))
+		}
 	}
-	return jobEvents(ctx, hub, namespace, "")
+	return jobview.AroundBy(jobview.Newest(events), show.OutOfTouch(workers))
 }
 
 // jobEvents returns the hub's events of one Job, or, without a UID, of all.

@@ -199,14 +199,13 @@ func (w *jobWatch) show(job *batchv1.Job, deleted bool) error {
 
 func (w *jobWatch) around(job *batchv1.Job) jobview.Around {
 	e := w.events[jobview.SubjectOf(job)]
-	return show.Around(job, jobview.Newest([]corev1.Event{e}), w.outOfTouch)
+	return jobview.AroundBy(jobview.Newest([]corev1.Event{e}), w.outOfTouch)(job)
 }
 
 func (w *jobWatch) print(job *batchv1.Job) error {
 	if !w.out.asTable() {
 		return w.out.print(w.cli, job)
 	}
-	events := []corev1.Event{w.events[jobview.SubjectOf(job)]}
-	columns := show.JobColumns{Namespace: w.namespace == "", Wide: w.out.format() == wide, OutOfTouch: w.outOfTouch}
-	return w.table.Write(show.Jobs([]batchv1.Job{*job}, events, w.cli.now(), columns))
+	columns := show.JobColumns{Namespace: w.namespace == "", Wide: w.out.format() == wide}
+	return w.table.Write(show.Jobs([]batchv1.Job{*job}, w.around, w.cli.now(), columns))
 }

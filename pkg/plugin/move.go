@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
@@ -184,10 +183,7 @@ var obstacles = []struct {
 		return j.Annotations[v1alpha1.AnnotationGroup] != ""
 	},
 		"it's in a group, whose Jobs run in one worker", "set the annotation " + v1alpha1.AnnotationClusterSelector + " of all its Jobs"},
-	{func(j *batchv1.Job, _ *v1alpha1.WorkerCluster) bool {
-		owner := metav1.GetControllerOf(j)
-		return owner != nil && owner.Kind == "JobSet"
-	}, "it's of a JobSet, whose Jobs run in one worker", "set the annotation " + v1alpha1.AnnotationClusterSelector + " in all Job templates of the JobSet"},
+	{func(j *batchv1.Job, _ *v1alpha1.WorkerCluster) bool { return ownerKind(j) == jobSetKind }, "it's of a JobSet, whose Jobs run in one worker", "set the annotation " + v1alpha1.AnnotationClusterSelector + " in all Job templates of the JobSet"},
 	{func(j *batchv1.Job, w *v1alpha1.WorkerCluster) bool {
 		wanted, err := preference.Parse(j.Annotations)
 		step, _ := wanted.StepOf(w.Labels, time.Time{})

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/show"
@@ -57,43 +58,38 @@ func (c *cli) top(cmd *cobra.Command, f *jobsFlags, out *report) error {
 	if err != nil {
 		return err
 	}
-	var outOfTouch func(string) bool
-	if workers != nil {
-		outOfTouch = show.OutOfTouch(workers.Items)
-	}
+	around := c.around(cmd.Context(), hub, list, workers)
 	if !out.asText() {
-		return out.print(c, topReport(workers, list.Items, outOfTouch, c.now().Truncate(time.Second)))
+		return out.print(c, topReport(workers, list.Items, around, c.now().Truncate(time.Second)))
 	}
 	if workers != nil {
-		if err := c.table(show.TopWorkers(workers.Items), "No workers found."); err != nil {
+		if err := c.table(show.TopWorkers(workers), "No workers found."); err != nil {
 			return err
 		}
 	}
 	fprintf(c.Out, "\n")
-	return c.table(show.TopJobs(list.Items, outOfTouch, c.now().Truncate(time.Second), list.namespace == ""), "No unfinished Jobs of Jobferry found.")
+	return c.table(show.TopJobs(list.Items, around, c.now().Truncate(time.Second), list.namespace == ""), "No unfinished Jobs of Jobferry found.")
 }
 
 // topWorkers are nil if the user lacks permission to list them.
-func (c *cli) topWorkers(ctx context.Context, hub client.Client) (*v1alpha1.WorkerClusterList, error) {
+func (c *cli) topWorkers(ctx context.Context, hub client.Client) ([]v1alpha1.WorkerCluster, error) {
 	workers := &v1alpha1.WorkerClusterList{}
 	err := hub.List(ctx, workers)
 	if apierrors.IsForbidden(err) {
 		c.say("You lack permission to list the workers.")
 		return nil, nil
 	}
-	return workers, access.Explain(err)
+	return workers.Items, access.Explain(err)
 }
 
-func topReport(workers *v1alpha1.WorkerClusterList, jobs []batchv1.Job, outOfTouch func(string) bool, now time.Time) show.TopReport {
+func topReport(workers []v1alpha1.WorkerCluster, jobs []batchv1.Job, around func(*batchv1.Job) jobview.Around, now time.Time) show.TopReport {
 	report := show.TopReport{Jobs: []show.TopJob{}}
-	if workers != nil {
-		for i := range workers.Items {
-			report.Workers = append(report.Workers, show.TopWorkerOf(&workers.Items[i]))
-		}
+	for i := range workers {
+		report.Workers = append(report.Workers, show.TopWorkerOf(&workers[i]))
 	}
 	for i := range jobs {
 		if !mirror.Finished(&jobs[i]) {
-			report.Jobs = append(report.Jobs, show.TopJobOf(&jobs[i], outOfTouch, now))
+			report.Jobs = append(report.Jobs, show.TopJobOf(&jobs[i], around, now))
 		}
 	}
 	return report

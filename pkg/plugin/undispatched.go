@@ -38,7 +38,9 @@ type dispatchReason struct {
 
 // dispatchedOwners are the controllers whose Jobs are dispatched by default, beside those that an
 // admin has named in the chart.
-var dispatchedOwners = []string{"CronJob.batch", "JobSet.jobset.x-k8s.io", "ScaledJob.keda.sh"}
+var dispatchedOwners = []string{"CronJob.batch", jobSetKind, "ScaledJob.keda.sh"}
+
+const jobSetKind = "JobSet.jobset.x-k8s.io"
 
 // undispatchedRules are checked in order; the first that applies is told.
 var undispatchedRules = []struct {
@@ -114,9 +116,11 @@ func (u undispatched) isOfTheSystem() bool {
 // controller is whom spec.managedBy names.
 func (u undispatched) controller() string { return ptr.Deref(u.job.Spec.ManagedBy, "") }
 
-// owner is the kind of the Job's controller, as the chart's value dispatch.owners has it.
-func (u undispatched) owner() string {
-	owner := metav1.GetControllerOf(u.job)
+func (u undispatched) owner() string { return ownerKind(u.job) }
+
+// ownerKind is the kind of a Job's controller, as the chart's value dispatch.owners has it.
+func ownerKind(job *batchv1.Job) string {
+	owner := metav1.GetControllerOf(job)
 	if owner == nil {
 		return ""
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"maps"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,21 +24,13 @@ const maxLine = 500
 func (l *Line) Explain(key types.NamespacedName) (of *v1alpha1.WaitingExplanation, all []v1alpha1.WaitingJob) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	place, last := 0, 0
-	for job := range l.order.Jobs() {
-		if !l.fitsNowhereLocked(job.Key) {
-			last++
-		}
-	}
-	for job := range l.order.Jobs() {
-		if l.fitsNowhereLocked(job.Key) {
-			continue
-		}
-		place++
+	inLine := slices.Collect(l.order.Jobs())
+	inLine = slices.DeleteFunc(inLine, func(job *waiting.Job) bool { w := l.waiters[job.Key]; return w != nil && w.fitsNowhere })
+	for i, job := range inLine {
 		if job.Key.Namespace != key.Namespace || job.Key != key && len(all) == maxLine {
 			continue
 		}
-		e := l.explainLocked(job, place, last)
+		e := l.explainLocked(job, i+1, len(inLine))
 		if job.Key == key {
 			of = &e
 		}
@@ -51,13 +44,8 @@ func (l *Line) Explain(key types.NamespacedName) (of *v1alpha1.WaitingExplanatio
 	return of, all
 }
 
-func (l *Line) fitsNowhereLocked(key types.NamespacedName) bool {
-	w := l.waiters[key]
-	return w != nil && w.fitsNowhere
-}
-
-func (l *Line) explainLocked(job *waiting.Job, place, last int) v1alpha1.WaitingExplanation {
-	e := v1alpha1.WaitingExplanation{Place: place, Of: last}
+func (l *Line) explainLocked(job *waiting.Job, place, of int) v1alpha1.WaitingExplanation {
+	e := v1alpha1.WaitingExplanation{Place: place, Of: of}
 	if r := l.order.Reservation(job); r != nil {
 		e.Worker, e.Latest = r.Worker, r.Certain
 		if !r.Start.IsZero() {

@@ -71,7 +71,7 @@ func (d Description) Around() jobview.Around {
 			ours = append(ours, d.Events[i].Event)
 		}
 	}
-	return Around(d.Job, jobview.Newest(ours), OutOfTouch(d.Workers))
+	return jobview.AroundBy(jobview.Newest(ours), OutOfTouch(d.Workers))(d.Job)
 }
 
 // fieldWidth aligns the values of the head.

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -16,14 +15,12 @@ import (
 // JobColumns are the optional columns of Jobs.
 type JobColumns struct {
 	Namespace, Wide bool
-	// OutOfTouch reports whether a worker is out of touch; nil: that isn't known.
-	OutOfTouch func(worker string) bool
 	// Line has the places of Jobs that wait for room.
 	Line map[types.NamespacedName]v1alpha1.WaitingExplanation
 }
 
-// Jobs is the table of hub Jobs. The events, of any Job, tell why one waits.
-func Jobs(jobs []batchv1.Job, events []corev1.Event, now time.Time, columns JobColumns) Table {
+// Jobs is the table of hub Jobs, given what is known of each beside itself.
+func Jobs(jobs []batchv1.Job, around func(*batchv1.Job) jobview.Around, now time.Time, columns JobColumns) Table {
 	t := Table{}
 	if columns.Namespace {
 		t.Header = append(t.Header, "NAMESPACE")
@@ -33,9 +30,8 @@ func Jobs(jobs []batchv1.Job, events []corev1.Event, now time.Time, columns JobC
 			t.Header = append(t.Header, strings.ToUpper(c.Name))
 		}
 	}
-	newest := jobview.Newest(events)
 	for i := range jobs {
-		job := jobview.Of(&jobs[i], Around(&jobs[i], newest, columns.OutOfTouch))
+		job := jobview.Of(&jobs[i], around(&jobs[i]))
 		place, waits := columns.Line[types.NamespacedName{Namespace: job.Namespace, Name: job.Name}]
 		if waits && job.Status.State == jobview.Pending {
 			job.Status.Why = strings.TrimSuffix("In line: "+inLine(&place, now)+". "+job.Status.Why, " ")
@@ -43,11 +39,6 @@ func Jobs(jobs []batchv1.Job, events []corev1.Event, now time.Time, columns JobC
 		t.Rows = append(t.Rows, jobRow(&job, now, columns))
 	}
 	return t
-}
-
-// Around is what is known of a Job beside itself.
-func Around(job *batchv1.Job, newest map[jobview.Subject]jobview.Reason, outOfTouch func(worker string) bool) jobview.Around {
-	return jobview.Around{Reason: newest[jobview.SubjectOf(job)], OutOfTouch: outOfTouch}
 }
 
 // OutOfTouch is jobview's.

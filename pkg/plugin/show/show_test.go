@@ -13,6 +13,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/jobview/jobviewtest"
 )
 
@@ -78,9 +79,9 @@ func TestWorkers(t *testing.T) {
 }
 
 func TestJobs(t *testing.T) {
-	golden(t, "jobs", render(t, Jobs(someJobs(), someEvents(), now, JobColumns{})))
-	golden(t, "jobs-wide", render(t, Jobs(someJobs(), someEvents(), now, JobColumns{Namespace: true, Wide: true})))
-	golden(t, "top-jobs", render(t, TopJobs(someJobs(), nil, now, true)))
+	golden(t, "jobs", render(t, Jobs(someJobs(), jobview.AroundBy(jobview.Newest(someEvents()), nil), now, JobColumns{})))
+	golden(t, "jobs-wide", render(t, Jobs(someJobs(), jobview.AroundBy(jobview.Newest(someEvents()), nil), now, JobColumns{Namespace: true, Wide: true})))
+	golden(t, "top-jobs", render(t, TopJobs(someJobs(), jobview.AroundBy(nil, nil), now, true)))
 }
 
 // TestStates: the tables and the description show the state that all show.
@@ -89,13 +90,14 @@ func TestStates(t *testing.T) {
 	for _, w := range jobviewtest.Workers() {
 		workers = append(workers, *w)
 	}
+	around := jobview.AroundBy(nil, OutOfTouch(workers))
 	for _, row := range jobviewtest.Jobs() {
 		jobs := []batchv1.Job{*row.Job}
-		listed := render(t, Jobs(jobs, nil, now, JobColumns{OutOfTouch: OutOfTouch(workers)}))
+		listed := render(t, Jobs(jobs, around, now, JobColumns{}))
 		if !strings.Contains(listed, " "+string(row.Want)+" ") {
 			t.Errorf("%s: want %s:\n%s", row.Name, row.Want, listed)
 		}
-		if top := render(t, TopJobs(jobs, OutOfTouch(workers), now, false)); !row.Want.IsFinal() && !strings.Contains(top, " "+string(row.Want)+" ") {
+		if top := render(t, TopJobs(jobs, around, now, false)); !row.Want.IsFinal() && !strings.Contains(top, " "+string(row.Want)+" ") {
 			t.Errorf("%s: want %s:\n%s", row.Name, row.Want, top)
 		}
 		var described strings.Builder

@@ -67,8 +67,8 @@ func TopWorkerOf(w *v1alpha1.WorkerCluster) TopWorker {
 }
 
 // TopJobOf is the progress of a Job.
-func TopJobOf(job *batchv1.Job, outOfTouch func(worker string) bool, now time.Time) TopJob {
-	p, seen := progressOf(job, now), jobview.Of(job, jobview.Around{OutOfTouch: outOfTouch})
+func TopJobOf(job *batchv1.Job, around func(*batchv1.Job) jobview.Around, now time.Time) TopJob {
+	p, seen := progressOf(job, now), jobview.Of(job, around(job))
 	is := TopJob{
 		Namespace: job.Namespace, Name: job.Name, Workers: append([]string{}, seen.Status.Workers...), State: seen.Status.State,
 		Active: job.Status.Active, Ready: ptr.Deref(job.Status.Ready, 0), Succeeded: job.Status.Succeeded, Failed: job.Status.Failed,
@@ -81,7 +81,7 @@ func TopJobOf(job *batchv1.Job, outOfTouch func(worker string) bool, now time.Ti
 }
 
 // TopJobs is the table of the progress of unfinished Jobs.
-func TopJobs(jobs []batchv1.Job, outOfTouch func(worker string) bool, now time.Time, namespaces bool) Table {
+func TopJobs(jobs []batchv1.Job, around func(*batchv1.Job) jobview.Around, now time.Time, namespaces bool) Table {
 	t := Table{Header: []string{"JOB", "WORKER", "STATE", "ACTIVE", "READY", "SUCCEEDED", "FAILED", "RATE", "ETA"}}
 	if namespaces {
 		t.Header = append([]string{"NAMESPACE"}, t.Header...)
@@ -91,7 +91,7 @@ func TopJobs(jobs []batchv1.Job, outOfTouch func(worker string) bool, now time.T
 		if mirror.Finished(job) {
 			continue
 		}
-		p, seen := progressOf(job, now), jobview.Of(job, jobview.Around{OutOfTouch: outOfTouch})
+		p, seen := progressOf(job, now), jobview.Of(job, around(job))
 		cells := row(job.Name, seen.Worker(), stateCell(seen.Status.State), job.Status.Active, ptr.Deref(job.Status.Ready, 0),
 			seen.Succeeded(), job.Status.Failed, p.rate(), p.eta())
 		if namespaces {

@@ -12,7 +12,6 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
-	"github.com/jobferry/jobferry/pkg/plugin/show"
 )
 
 // JobInput is what is known of one Job.
@@ -61,9 +60,7 @@ type Fact struct{ Name, Value string }
 // NewJobPage makes the page of a Job.
 func NewJobPage(in JobInput, now time.Time) JobPage {
 	entries := entriesOf(in)
-	is := factsOf(in.Job, func(job *batchv1.Job) jobview.Around {
-		return show.Around(job, jobview.Newest(in.HubEvents), jobview.OutOfTouchAmong(in.Workers))
-	})
+	is := factsOf(in.Job, jobview.AroundBy(jobview.Newest(in.HubEvents), jobview.OutOfTouchAmong(in.Workers)))
 	page := JobPage{
 		JobRow:   jobRow(is, now),
 		Facts:    jobFacts(in.Job),
