@@ -11,37 +11,26 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/demo/scenario"
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
+	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
 
-// Phase is a Job's situation in one word.
-type Phase string
+// Phase is a Job's state, as Jobferry shows it elsewhere, too, or one that only the demo knows.
+type Phase jobview.State
 
-// The phases, in the usual order.
+// What only the demo knows.
 const (
 	// Absent: not created yet.
 	Absent Phase = "-"
-	// Waiting: created, no worker yet.
-	Waiting Phase = "Waiting"
-	// Placed: has a worker, which has not started it yet.
-	Placed Phase = "Placed"
-	// Running: started.
-	Running Phase = "Running"
-	// BackingOff: Pods have failed, and none is active until it's tried again.
-	BackingOff Phase = "Backing off"
-	// Finishing: the outcome is known, the terminal condition is to follow.
-	Finishing Phase = "Finishing"
-	// Suspended: by spec.suspend.
-	Suspended Phase = "Suspended"
 	// Deleted: the Job was there and is gone.
 	Deleted Phase = "Deleted"
-	// Complete and Failed: the terminal conditions.
-	Complete Phase = "Complete"
-	Failed   Phase = "Failed"
 )
 
 // Ended says whether nothing more will come.
-func (p Phase) Ended() bool { return p == Complete || p == Failed || p == Deleted }
+func (p Phase) Ended() bool { return p.Is(jobview.Complete) || p.Is(jobview.Failed) || p == Deleted }
+
+// Is reports whether the Job is in a state.
+func (p Phase) Is(state jobview.State) bool { return p == Phase(state) }
 
 // Job is a hub Job.
 type Job struct {
@@ -92,7 +81,7 @@ func (s *State) SawJob(job *batchv1.Job) {
 		j.Started = status.StartTime.Time
 	}
 	j.readConditions(status.Conditions)
-	j.Phase = j.phase(job)
+	j.Phase = Phase(jobview.StateInTouch(job)) // the demo loses no worker
 }
 
 // LostJob notes that a Job was deleted.
@@ -123,32 +112,6 @@ func (j *Job) readConditions(conditions []batchv1.JobCondition) {
 	}
 }
 
-func (j *Job) phase(job *batchv1.Job) Phase {
-	switch {
-	case hasCondition(job, batchv1.JobComplete):
-		return Complete
-	case hasCondition(job, batchv1.JobFailed):
-		return Failed
-	case ptr.Deref(job.Spec.Suspend, false):
-		return Suspended
-	case hasCondition(job, batchv1.JobSuccessCriteriaMet), hasCondition(job, batchv1.JobFailureTarget):
-		return Finishing
-	case !j.Started.IsZero() && j.Active == 0 && j.Failed > 0:
-		return BackingOff
-	case !j.Started.IsZero():
-		return Running
-	case j.Cluster != "":
-		return Placed
-	}
-	return Waiting
-}
-
-func hasCondition(job *batchv1.Job, kind batchv1.JobConditionType) bool {
-	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
-		return c.Type == kind && c.Status == corev1.ConditionTrue
-	})
-}
-
 // Took is how long the Job has run so far; 0 if it hasn't started.
 func (j Job) Took(now time.Time) time.Duration {
 	switch {
@@ -163,14 +126,14 @@ func (j Job) Took(now time.Time) time.Duration {
 // Problems says what is not as expected with this Job.
 func (j Job) Problems() []string {
 	got := scenario.Outcome{Reason: j.Reason, Succeeded: j.Succeeded, Failed: j.Failed}
-	switch j.Phase {
-	case Complete:
+	switch {
+	case j.Phase.Is(jobview.Complete):
 		got.End = batchv1.JobComplete
-	case Failed:
+	case j.Phase.Is(jobview.Failed):
 		got.End = batchv1.JobFailed
-	case Absent:
+	case j.Phase == Absent:
 		return []string{"expected to end as " + j.Expect.String() + ", but does not exist"}
-	case Deleted:
+	case j.Phase == Deleted:
 		return []string{"expected to end as " + j.Expect.String() + ", but was deleted"}
 	}
 	wrong := j.Expect.Judge(got)

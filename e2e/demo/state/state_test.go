@@ -14,6 +14,8 @@ import (
 	"github.com/jobferry/jobferry/e2e/demo/scenario"
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/jobview"
+	"github.com/jobferry/jobferry/pkg/jobview/jobviewtest"
 )
 
 var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -63,24 +65,39 @@ func TestPhase(t *testing.T) {
 	for _, row := range []struct {
 		name string
 		job  *batchv1.Job
-		want Phase
+		want jobview.State
 	}{
-		{"created", hubJob(), Waiting},
-		{"placed", hubJob(on("east")), Placed},
-		{"started", hubJob(on("east"), started(1)), Running},
-		{"active", hubJob(on("east"), started(1), pods(1, 0, 0)), Running},
-		{"all have failed", hubJob(on("east"), started(1), pods(0, 0, 2)), BackingOff},
-		{"tried again", hubJob(on("east"), started(1), pods(1, 0, 2)), Running},
-		{"suspended", hubJob(suspended, on("east"), started(1)), Suspended},
-		{"success is certain", hubJob(on("east"), started(1), condition(batchv1.JobSuccessCriteriaMet, "", 2)), Finishing},
-		{"failure is certain", hubJob(on("east"), started(1), condition(batchv1.JobFailureTarget, "", 2)), Finishing},
-		{"complete", hubJob(condition(batchv1.JobSuccessCriteriaMet, "", 2), condition(batchv1.JobComplete, "", 2)), Complete},
-		{"failed", hubJob(suspended, condition(batchv1.JobFailed, "", 2)), Failed},
+		{"created", hubJob(), jobview.Pending},
+		{"placed", hubJob(on("east")), jobview.Starting},
+		{"started", hubJob(on("east"), started(1)), jobview.Starting},
+		{"active", hubJob(on("east"), started(1), pods(1, 0, 0)), jobview.Starting},
+		{"all have failed", hubJob(on("east"), started(1), pods(0, 0, 2)), jobview.BackingOff},
+		{"tried again", hubJob(on("east"), started(1), pods(1, 0, 2)), jobview.Running},
+		{"suspended", hubJob(suspended, on("east"), started(1)), jobview.Suspended},
+		{"success is certain", hubJob(on("east"), started(1), condition(batchv1.JobSuccessCriteriaMet, "", 2)), jobview.Completing},
+		{"failure is certain", hubJob(on("east"), started(1), condition(batchv1.JobFailureTarget, "", 2)), jobview.Failing},
+		{"complete", hubJob(condition(batchv1.JobSuccessCriteriaMet, "", 2), condition(batchv1.JobComplete, "", 2)), jobview.Complete},
+		{"failed", hubJob(suspended, condition(batchv1.JobFailed, "", 2)), jobview.Failed},
 	} {
 		s := oneJob(scenario.Complete(1, 0))
 		s.SawJob(row.job)
-		if got := s.Jobs[0].Phase; got != row.want {
+		if got := s.Jobs[0].Phase; !got.Is(row.want) {
 			t.Errorf("%s: %s, want %s", row.name, got, row.want)
+		}
+	}
+}
+
+// TestStates: the demo shows the state that all show.
+func TestStates(t *testing.T) {
+	for _, row := range jobviewtest.Jobs() {
+		if row.Want == jobview.OutOfTouch {
+			continue // the demo loses no worker
+		}
+		s := oneJob(scenario.Complete(1, 0))
+		row.Job.Name = s.Jobs[0].Name
+		s.SawJob(row.Job)
+		if got := s.Jobs[0].Phase; !got.Is(row.Want) {
+			t.Errorf("%s: %s, want %s", row.Name, got, row.Want)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jobferry/jobferry/e2e/demo/state"
+	"github.com/jobferry/jobferry/pkg/jobview"
 )
 
 // clock shows a duration as minutes and seconds.
@@ -55,7 +56,7 @@ func phaseStyle(j state.Job) style {
 		return red
 	case j.Phase.Ended():
 		return green
-	case j.Phase == state.Running:
+	case j.Phase.Is(jobview.Running):
 		return cyan
 	case j.Phase == state.Absent:
 		return dim
@@ -67,7 +68,7 @@ func phaseStyle(j state.Job) style {
 // on the way to it.
 func condition(j state.Job) string {
 	switch {
-	case j.Phase == state.Failed:
+	case j.Phase.Is(jobview.Failed):
 		return fmt.Sprintf("%s (%s)", j.Phase, j.Reason)
 	case j.Phase.Ended() || j.Conditions == "":
 		return string(j.Phase)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jobferry/jobferry/e2e/demo/state"
+	"github.com/jobferry/jobferry/pkg/jobview"
 )
 
 // Limits of the width of a progress bar. There is none if the shortest doesn't fit.
@@ -48,11 +49,11 @@ func widestDone(s state.State) int {
 
 // statusColumn is wide enough for what will come, so that the other columns keep their places.
 func statusColumn(s state.State, o Options) column {
-	c := column{title: "status", shortest: width(string(state.BackingOff))}
+	c := column{title: "status", shortest: width(string(jobview.BackingOff))}
 	if o.Width < roomy {
 		return c
 	}
-	c.title, c.shortest = "status on the hub", width("Finishing (SuccessCriteriaMet)")
+	c.title, c.shortest = "status on the hub", width("Completing (SuccessCriteriaMet)")
 	for _, j := range s.Jobs {
 		c.shortest = max(c.shortest, width(j.Expect.String()))
 	}
@@ -68,7 +69,7 @@ func status(j state.Job, o Options) string {
 
 func progressBar(j state.Job, width int) line {
 	full, busy, rest := bar(j.Succeeded, j.Active, j.Completions, width)
-	if j.Phase == state.Failed {
+	if j.Phase.Is(jobview.Failed) {
 		return styled(full, green).add(busy+rest, red)
 	}
 	return styled(full, green).add(busy, cyan).add(rest, dim)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/demo/scenario"
 	"github.com/jobferry/jobferry/e2e/demo/state"
+	"github.com/jobferry/jobferry/pkg/jobview"
 )
 
 // The states that the tests show, in the order of a run.
@@ -48,8 +49,8 @@ func placed() state.State {
 	s := registering()
 	s.StepEnded("Register the workers", "", false, at(166))
 	s.Workers[1] = state.Worker{Name: "west", Ready: true, Reason: "Connected", Version: "v1.36.3", Nodes: 2, FreeCPU: 16000, CPU: 16000}
-	s.Jobs[0].Phase = state.Waiting
-	s.Jobs[1].Phase, s.Jobs[1].Cluster, s.Jobs[1].Completions = state.Placed, "west", 20
+	s.Jobs[0].Phase = state.Phase(jobview.Pending)
+	s.Jobs[1].Phase, s.Jobs[1].Cluster, s.Jobs[1].Completions = state.Phase(jobview.Starting), "west", 20
 	s.SawNews(state.News{At: at(167), Job: "render", Reason: "Placed", Note: "Placed on worker west"})
 	s.SawNews(state.News{
 		At: at(167.2), Job: "pi", Reason: "NotPlaced", Warning: true,
@@ -62,22 +63,22 @@ func running() state.State {
 	s := placed()
 	s.Workers[0].Jobs, s.Workers[0].FreeCPU = 2, 11250
 	s.Workers[1].Jobs, s.Workers[1].FreeCPU = 1, 10000
-	s.Jobs[0] = job(s.Jobs[0], state.Running, "east", 1, 0, 0)
-	s.Jobs[1] = job(s.Jobs[1], state.Running, "west", 6, 7, 0)
+	s.Jobs[0] = job(s.Jobs[0], jobview.Running, "east", 1, 0, 0)
+	s.Jobs[1] = job(s.Jobs[1], jobview.Running, "west", 6, 7, 0)
 	s.Jobs[1].Indexes = "0-5,7"
-	s.Jobs[2] = job(s.Jobs[2], state.BackingOff, "east", 0, 0, 1)
+	s.Jobs[2] = job(s.Jobs[2], jobview.BackingOff, "east", 0, 0, 1)
 	return s
 }
 
-func job(j state.Job, phase state.Phase, worker string, active, succeeded, failed int32) state.Job {
-	j.Phase, j.Cluster, j.Started = phase, worker, at(168)
+func job(j state.Job, phase jobview.State, worker string, active, succeeded, failed int32) state.Job {
+	j.Phase, j.Cluster, j.Started = state.Phase(phase), worker, at(168)
 	j.Active, j.Ready, j.Succeeded, j.Failed = active, active, succeeded, failed
 	return j
 }
 
 func finishing() state.State {
 	s := running()
-	s.Jobs[0] = job(s.Jobs[0], state.Finishing, "east", 0, 1, 0)
+	s.Jobs[0] = job(s.Jobs[0], jobview.Completing, "east", 0, 1, 0)
 	s.Jobs[0].Conditions = "SuccessCriteriaMet"
 	return s
 }
@@ -85,9 +86,9 @@ func finishing() state.State {
 func ended() state.State {
 	s := running()
 	for i, j := range s.Jobs {
-		phase, conditions, succeeded, failed := state.Complete, "SuccessCriteriaMet, Complete", j.Completions, int32(0)
+		phase, conditions, succeeded, failed := jobview.Complete, "SuccessCriteriaMet, Complete", j.Completions, int32(0)
 		if j.Name == "doomed" {
-			phase, conditions, succeeded, failed = state.Failed, "FailureTarget, Failed", 0, 2
+			phase, conditions, succeeded, failed = jobview.Failed, "FailureTarget, Failed", 0, 2
 			j.Reason, j.Message = batchv1.JobReasonBackoffLimitExceeded, "Job has reached the specified backoff limit"
 		}
 		s.Jobs[i] = job(j, phase, j.Cluster, 0, succeeded, failed)
@@ -102,9 +103,9 @@ func ended() state.State {
 // wrong is a run that no Jobferry should show.
 func wrong() state.State {
 	s := ended()
-	s.Jobs[0] = job(s.Jobs[0], state.Failed, "east", 0, 0, 7)
+	s.Jobs[0] = job(s.Jobs[0], jobview.Failed, "east", 0, 0, 7)
 	s.Jobs[0].Reason, s.Jobs[0].Ended = "DeadlineExceeded", at(399)
-	s.Jobs[1] = job(s.Jobs[1], state.Running, "west", 6, 7, 0)
+	s.Jobs[1] = job(s.Jobs[1], jobview.Running, "west", 6, 7, 0)
 	s.Jobs[1].Ended, s.Jobs[1].Conditions = time.Time{}, ""
 	s.SawHubPod("uid")
 	return s
