@@ -88,7 +88,7 @@ func TestWorkersAPIServerIsKilledAndComesBack(t *testing.T) {
 	f.RunManager()
 	f.Register("w1", "w2")
 	f.LeaveWorker("w2")
-	f.Submit("running", ferrytest.OnWorker("w2"), rigtest.Indexed(4), rigtest.RunFor(3*time.Second))
+	f.Submit("running", ferrytest.OnWorker("w2"), rigtest.Indexed(4), rigtest.RunFor(15*time.Second))
 	f.Submit("suspended-meanwhile", ferrytest.OnWorker("w2"), rigtest.RunForever())
 	f.Submit("deleted-meanwhile", ferrytest.OnWorker("w2"), rigtest.RunForever())
 	for _, name := range []string{"suspended-meanwhile", "deleted-meanwhile"} {
