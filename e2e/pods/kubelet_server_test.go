@@ -22,11 +22,6 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/subresources/kubelet/nodecert"
 )
 
-// serverRules are what the server may do on the hub beside what every one may.
-const serverRules = `
-- {apiGroups: [""], resources: [pods], verbs: [get]}
-- {apiGroups: [batch], resources: [jobs], verbs: [get]}`
-
 // server is the kubelet's API in this process.
 type server struct {
 	t    *testing.T
@@ -47,7 +42,7 @@ func serveKubelet(f *ferrytest.Ferry, t *testing.T, edits ...func(*subresources.
 	for _, edit := range edits {
 		edit(&options)
 	}
-	f.RunSubresources("jobferry-kubelet-server", serverRules, options)
+	f.RunSubresources("pods", options)
 	return s
 }
 

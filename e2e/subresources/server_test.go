@@ -11,11 +11,6 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/subresources"
 )
 
-// serverRules are what the server may do on the hub beside what every one may.
-const serverRules = `
-- {apiGroups: [batch], resources: [jobs], verbs: [get, list, watch]}
-- {apiGroups: [""], resources: [events], verbs: [list, watch]}`
-
 // server is the aggregated API in this process.
 type server struct {
 	address string
@@ -36,7 +31,7 @@ func serve(f *ferrytest.Ferry, t *testing.T, edits ...func(*subresources.Options
 	for _, edit := range edits {
 		edit(&options)
 	}
-	s.stop = f.RunSubresources("jobferry-subresources-server", serverRules, options)
+	s.stop = f.RunSubresources("subresources", options)
 	f.RegisterAPI(s.address, authority.PEM)
 	return s
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net"
+	"os"
 	"sync"
 
 	"github.com/go-logr/logr"
@@ -12,6 +13,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/jobferry/jobferry/e2e/checkout"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/pkg/manager"
 	"github.com/jobferry/jobferry/pkg/manager/subresources"
@@ -99,34 +101,18 @@ func (f *Ferry) UserConfig(name string, groups ...string) *rest.Config {
 	return config
 }
 
-// serverPermissions are what every server of subresources may do on the hub, as the markers in its
-// package have it, and rules of its own.
-const serverPermissions = `
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: %[1]s}
-rules:
-- {apiGroups: [jobferry.dev], resources: [workerclusters], verbs: [get]}
-- {apiGroups: [""], resources: [namespaces], resourceNames: [kube-system], verbs: [get]}
-- {apiGroups: [authorization.k8s.io], resources: [subjectaccessreviews], verbs: [create]}
-%[2]s
----
+// serverBindings give a user the rights of a part, whose roles config has.
+const serverBindings = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
 metadata: {name: %[1]s}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[1]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: jobferry-%[2]s}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {name: %[1]s, namespace: ` + SystemNamespace + `}
-rules:
-- {apiGroups: [""], resources: [secrets], verbs: [get]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata: {name: %[1]s, namespace: ` + SystemNamespace + `}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: %[1]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: jobferry-%[2]s}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
@@ -137,11 +123,16 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]
 `
 
 // RunSubresources runs servers of subresources in this process, as a replica that doesn't lead has
-// them, until the test ends or stop is called. On the hub they are a user with rules of its own,
-// one in each line, and what all of them need.
-func (f *Ferry) RunSubresources(user, rules string, options subresources.Options) (stop func()) {
+// them, until the test ends or stop is called. On the hub they are a user with the rights of one
+// part of config: subresources, or pods.
+func (f *Ferry) RunSubresources(part string, options subresources.Options) (stop func()) {
 	f.t.Helper()
-	f.Apply(f.Hub, "", fmt.Sprintf(serverPermissions, user, rules))
+	roles, err := os.ReadFile(checkout.Path("config", part, "role.yaml"))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	user := "jobferry-" + part + "-server"
+	f.Apply(f.Hub, "", string(roles)+"---"+fmt.Sprintf(serverBindings, user, part))
 	mgr, err := ctrl.NewManager(f.UserConfig(user), ctrl.Options{
 		Scheme: manager.NewScheme(), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
 	})

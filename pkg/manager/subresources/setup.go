@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -56,7 +57,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		return fmt.Errorf("subresources: %w", err)
 	}
 	s := newServer(options, mgr.GetLogger().WithName("subresources"))
-	jobs := dispatchedjobs.New(tableClient, outOfTouch(ctx, mgr.GetClient()), options.RequestTimeout, s.log)
+	jobs := dispatchedjobs.New(tableClient, outOfTouch(ctx, mgr.GetCache()), options.RequestTimeout, s.log)
 	reviewer := newAccessReviewer(clientset.AuthorizationV1().SubjectAccessReviews())
 	h := newHandler(s, backends{
 		authorize: reviewer,
@@ -80,10 +81,15 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	return nil
 }
 
-// outOfTouch reports whether the hub reaches a worker, by what the manager's cache has of it.
-func outOfTouch(ctx context.Context, hub client.Reader) dispatchedjobs.OutOfTouch {
+// outOfTouch reports whether the hub reaches a worker, by what the manager's cache has of it. Until
+// the cache knows the workers, none counts as out of touch: a request doesn't wait for that.
+func outOfTouch(ctx context.Context, hub cache.Cache) dispatchedjobs.OutOfTouch {
 	return func(worker string) bool {
 		w := &v1alpha1.WorkerCluster{}
+		workers, err := hub.GetInformer(ctx, w, cache.BlockUntilSynced(false))
+		if err != nil || !workers.HasSynced() {
+			return false
+		}
 		if err := hub.Get(ctx, client.ObjectKey{Name: worker}, w); err != nil {
 			return apierrors.IsNotFound(err)
 		}
@@ -98,6 +104,7 @@ func (s *server) setupAggregated(mgr ctrl.Manager, h *handler, hub kubernetes.In
 		return err
 	}
 	s.background = func(ctx context.Context) {
+		outOfTouch(ctx, mgr.GetCache())("") // from here on the cache reads the workers
 		var both sync.WaitGroup
 		both.Go(func() { front.run(ctx) })
 		both.Go(func() { h.jobs.Run(ctx) })
