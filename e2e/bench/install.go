@@ -72,7 +72,7 @@ func install(ctx context.Context, f *fleet, program, dir string) (_ installed, e
 	if _, err := f.hub.Kubectl(ctx, "", "apply", "--server-side", "-k", checkout.Path("config", "crd")); err != nil {
 		return installed{}, err
 	}
-	if _, err := f.hub.Kubectl(ctx, "", "wait", "--for=condition=Established", "--all", "crd"); err != nil {
+	if err := f.hub.AwaitCRDs(ctx, "workerclusters.jobferry.dev"); err != nil {
 		return installed{}, err
 	}
 	if err := makeNamespace(ctx, managerNamespace, f.hub); err != nil {

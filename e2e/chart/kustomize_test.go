@@ -192,7 +192,7 @@ func TestKustomizeIsAccepted(t *testing.T) {
 		}
 	}
 	hub := f.Cluster("w1")
-	f.Kubectl(hub, "", "wait", "--for=condition=Established", "crd/workerclusters.jobferry.dev", "--timeout=30s")
+	f.AwaitCRDs(hub, "workerclusters.jobferry.dev")
 	for _, sample := range []string{"workercluster.yaml", "registration.yaml"} {
 		f.Kubectl(hub, "", "apply", "--server-side", "--validate=strict", "--dry-run=server", "-f", checkout.Path("config", "samples", sample))
 	}

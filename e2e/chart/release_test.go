@@ -124,7 +124,7 @@ func TestLifeOfARelease(t *testing.T) {
 
 func (r *release) established() {
 	r.t.Helper()
-	r.kubectl("wait", "--for=condition=Established", "crd/workerclusters.jobferry.dev", "--timeout=30s")
+	r.AwaitCRDs(r.cluster, "workerclusters.jobferry.dev")
 }
 
 func (r *release) weight() string {

@@ -77,7 +77,7 @@ func (h *hub) installCRD() {
 	crd, err := os.ReadFile("../../config/crd/jobferry.dev_workerclusters.yaml")
 	h.check(err)
 	h.Kubectl(h.cluster, string(crd), "apply", "--server-side", "-f", "-")
-	h.Kubectl(h.cluster, "", "wait", "--for=condition=Established", "crd/workerclusters.jobferry.dev")
+	h.AwaitCRDs(h.cluster, "workerclusters.jobferry.dev")
 }
 
 func (h *hub) makeClients() {

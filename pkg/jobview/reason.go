@@ -86,7 +86,7 @@ func why(job *batchv1.Job, state State, around Around) string {
 
 // isBackInTouch reports whether the newest event says that a worker is out of touch, and it's back.
 func isBackInTouch(job *batchv1.Job, state State, around Around) bool {
-	if !around.Reason.isOutOfTouch() || around.OutOfTouch == nil || state == Deleting {
+	if !around.Reason.IsOutOfTouch() || around.OutOfTouch == nil || state == Deleting {
 		return false
 	}
 	workers := shards.WorkersOf(job)

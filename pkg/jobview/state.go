@@ -129,12 +129,13 @@ func has(condition batchv1.JobConditionType) func(*batchv1.Job) bool {
 func isOutOfTouch(job *batchv1.Job, around Around) bool {
 	workers := shards.WorkersOf(job)
 	if around.OutOfTouch == nil {
-		return len(workers) > 0 && around.Reason.isOutOfTouch()
+		return len(workers) > 0 && around.Reason.IsOutOfTouch()
 	}
 	return len(workers) > 0 && !slices.ContainsFunc(workers, func(worker string) bool { return !around.OutOfTouch(worker) })
 }
 
-func (r Reason) isOutOfTouch() bool {
+// IsOutOfTouch reports whether the reason is that the hub doesn't reach the Job's worker.
+func (r Reason) IsOutOfTouch() bool {
 	return r.Reason == v1alpha1.EventOutOfTouch || r.Reason == v1alpha1.EventLost
 }
 

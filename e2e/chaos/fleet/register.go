@@ -39,7 +39,7 @@ func (f *Fleet) installHub(ctx context.Context, _ programs) error {
 	if _, err := f.Hub.Kubectl(ctx, "", "apply", "--server-side", "-f", crd); err != nil {
 		return err
 	}
-	if _, err := f.Hub.Kubectl(ctx, "", "wait", "--for=condition=Established", "-f", crd, "--timeout=60s"); err != nil {
+	if err := f.Hub.AwaitCRDs(ctx, "workerclusters.jobferry.dev"); err != nil {
 		return err
 	}
 	for name, labels := range map[string]map[string]string{

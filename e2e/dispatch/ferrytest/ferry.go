@@ -70,7 +70,7 @@ func (f *Ferry) install() {
 		return
 	}
 	f.Kubectl(f.Hub, "", "apply", "--server-side", "-k", checkout.Path("config", "crd"))
-	f.Kubectl(f.Hub, "", "wait", "--for=condition=Established", "crd/workerclusters.jobferry.dev", "--timeout=30s")
+	f.AwaitCRDs(f.Hub, "workerclusters.jobferry.dev")
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: SystemNamespace}}
 	if _, err := f.Hub.Client().CoreV1().Namespaces().Create(f.Context(), ns, metav1.CreateOptions{}); err != nil {
 		f.t.Fatal(err)

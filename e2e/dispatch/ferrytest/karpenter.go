@@ -15,6 +15,6 @@ func (f *Ferry) AddKarpenter(worker string) {
 			"group":"karpenter.sh","scope":"Cluster","names":{"kind":%q,"plural":"%ss","singular":%q},
 			"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`,
 			name, kind, name, name))
-		f.Kubectl(f.Cluster(worker), "", "wait", "--for=condition=Established", "crd/"+name+"s.karpenter.sh", "--timeout=30s")
+		f.AwaitCRDs(f.Cluster(worker), name+"s.karpenter.sh")
 	}
 }

@@ -78,6 +78,7 @@ func installCRDs(ctx context.Context, hub *rig.Cluster, folder string, port int)
 		return fmt.Errorf("no CRDs in %s: %w", folder, err)
 	}
 	var manifests []byte
+	var names []string
 	for _, file := range files {
 		crd, err := load(file)
 		if err != nil {
@@ -95,13 +96,13 @@ func installCRDs(ctx context.Context, hub *rig.Cluster, folder string, port int)
 		if err != nil {
 			return err
 		}
+		names = append(names, crd.GetName())
 		manifests = append(append(manifests, "---\n"...), content...)
 	}
 	if _, err := hub.Kubectl(ctx, string(manifests), "apply", "--server-side", "-f", "-"); err != nil {
 		return err
 	}
-	_, err = hub.Kubectl(ctx, string(manifests), "wait", "--for=condition=Established", "--timeout=30s", "-f", "-")
-	return err
+	return hub.AwaitCRDs(ctx, names...)
 }
 
 func converts(crd string) bool {

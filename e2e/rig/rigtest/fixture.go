@@ -136,6 +136,14 @@ func (f *Fixture) Kubectl(c *rig.Cluster, input string, args ...string) string {
 	return out
 }
 
+// AwaitCRDs waits until an API server serves some CustomResourceDefinitions.
+func (f *Fixture) AwaitCRDs(c *rig.Cluster, names ...string) {
+	f.t.Helper()
+	if err := c.AwaitCRDs(f.ctx, names...); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
 // JobUntil waits until a condition holds for a Job, and returns the Job as it was then.
 func (f *Fixture) JobUntil(c *rig.Cluster, namespace, name string, condition func(*batchv1.Job) bool) *batchv1.Job {
 	f.t.Helper()

@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
+	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -97,6 +98,24 @@ func outOfTouch(ctx context.Context, hub cache.Cache) dispatchedjobs.OutOfTouch 
 	}
 }
 
+// watchWorkers calls back when a worker is in touch again.
+func watchWorkers(ctx context.Context, hub cache.Cache, returned func()) error {
+	workers, err := hub.GetInformer(ctx, &v1alpha1.WorkerCluster{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("workers: %w", err)
+	}
+	if _, err = workers.AddEventHandler(toolscache.ResourceEventHandlerFuncs{UpdateFunc: func(before, now any) {
+		was, isWorker := before.(*v1alpha1.WorkerCluster)
+		is, _ := now.(*v1alpha1.WorkerCluster)
+		if isWorker && jobview.IsOutOfTouch(was) && !jobview.IsOutOfTouch(is) {
+			returned()
+		}
+	}}); err != nil {
+		return fmt.Errorf("workers: %w", err)
+	}
+	return nil
+}
+
 // setupAggregated adds the server of the aggregated API.
 func (s *server) setupAggregated(mgr ctrl.Manager, h *handler, hub kubernetes.Interface) error {
 	front, err := newFrontProxy(hub)
@@ -104,7 +123,9 @@ func (s *server) setupAggregated(mgr ctrl.Manager, h *handler, hub kubernetes.In
 		return err
 	}
 	s.background = func(ctx context.Context) {
-		outOfTouch(ctx, mgr.GetCache())("") // from here on the cache reads the workers
+		if err := watchWorkers(ctx, mgr.GetCache(), h.jobs.WorkerReturned); err != nil {
+			s.log.Error(err, "Watches of Jobs don't tell that a worker is back")
+		}
 		var both sync.WaitGroup
 		both.Go(func() { front.run(ctx) })
 		both.Go(func() { h.jobs.Run(ctx) })

@@ -220,6 +220,17 @@ func (r *Reasons) apply(event watch.EventType, e *corev1.Event) {
 	}
 }
 
+// workerReturned tells the watches of the Jobs whose worker was out of touch: it may be theirs.
+func (r *Reasons) workerReturned() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for s, c := range r.held.reasons {
+		if c.reason.IsOutOfTouch() {
+			r.notify(change{s, c.name})
+		}
+	}
+}
+
 func (r *Reasons) notify(c change) {
 	for f := range r.feeds {
 		f.add(c)

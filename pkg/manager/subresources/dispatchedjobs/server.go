@@ -57,6 +57,9 @@ func New(hub kubernetes.Interface, workers OutOfTouch, timeout time.Duration, lo
 // Run holds the reasons while anybody asks, until the context ends.
 func (s *Server) Run(ctx context.Context) { s.reasons.run(ctx) }
 
+// WorkerReturned has watches send the Jobs again that were out of touch.
+func (s *Server) WorkerReturned() { s.reasons.workerReturned() }
+
 // Get responds with one Job.
 func (s *Server) Get(w http.ResponseWriter, r *http.Request, key types.NamespacedName, query url.Values) error {
 	f, err := formOf(r.Header, query)

@@ -15,7 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/jobview"
 )
 
@@ -80,6 +83,32 @@ func TestANewReason(t *testing.T) {
 		if got := sent(t, out); got != row.want {
 			t.Errorf("%s: %q, want %q", name, got, row.want)
 		}
+	}
+}
+
+// A Job that was out of touch is sent again when its worker is back, and no other.
+func TestAWorkerReturns(t *testing.T) {
+	lost := job("a", "11", func(j *batchv1.Job) {
+		hubstate.Set(j, hubstate.Changes{hubstate.Cluster: "west"})
+		j.Status.Active, j.Status.Ready = 1, ptr.To[int32](1)
+	})
+	s, _ := newServer(lost)
+	isOut := true
+	s.workers = func(string) bool { return isOut }
+	w, out := begin(t, s, "", form{})
+	s.reasons.apply(watch.Added, event("a", v1alpha1.EventOutOfTouch, "no answer", 1))
+	s.reasons.apply(watch.Added, event("b", "Pending", "waits", 1))
+	feed := s.reasons.subscribe("team")
+	if err := w.pass(watch.Event{Type: watch.Added, Object: lost}); err != nil {
+		t.Fatal(err)
+	}
+	isOut = false
+	s.WorkerReturned()
+	if err := w.refresh(t.Context(), feed.take(refreshes)); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := sent(t, out), "ADDED a 11 no answer; MODIFIED a 11"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
