@@ -14,7 +14,7 @@ import (
 // index of as many as make up the settled intervals.
 func BenchmarkDivide(b *testing.B) {
 	for _, workers := range []int{5, 100} {
-		for _, settled := range []int{100, 10_000} {
+		for _, settled := range []int{100, 10_000, 50_000} {
 			b.Run(fmt.Sprintf("%d workers, %d intervals", workers, settled), func(b *testing.B) {
 				job := &batchv1.Job{Spec: batchv1.JobSpec{
 					Completions: ptr.To[int32](100_000), Parallelism: ptr.To[int32](10_000),
