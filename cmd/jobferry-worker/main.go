@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 
+	"github.com/jobferry/jobferry/pkg/util/pages"
 	"github.com/jobferry/jobferry/pkg/util/process"
 	"github.com/jobferry/jobferry/pkg/util/revision"
 	"github.com/jobferry/jobferry/pkg/worker"
@@ -35,7 +35,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	flags.Impersonate = jobs.as
-	mgr, err := flags.Manager(newScheme(), cache.New, worker.CacheOptions(options))
+	mgr, err := flags.Manager(newScheme(), pages.NewCache, worker.CacheOptions(options))
 	if err != nil {
 		return err
 	}

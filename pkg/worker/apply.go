@@ -31,6 +31,8 @@ type jobSync struct {
 	// due is when the plan has something to do by the clock, and wake the next sync if this one
 	// succeeds; see package wake.
 	due, wake time.Duration
+	// until is when the sync leaves further Pods to the next one.
+	until time.Time
 }
 
 func (s *jobSync) run(ctx context.Context) error {
@@ -38,7 +40,7 @@ func (s *jobSync) run(ctx context.Context) error {
 		return err
 	}
 	s.known.batch.open()
-	snapshot, err := s.gather(ctx, s.job, s.known)
+	snapshot, err := s.gather(ctx, s.job, s.known, s.until)
 	if err != nil {
 		return err
 	}

@@ -11,8 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/queue"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
@@ -68,6 +71,16 @@ func fencedOrigins(ctx context.Context, jobs client.Reader) (sets.Set[v1alpha1.O
 	return origins, nil
 }
 
+// enqueueFirst enqueues a Job before those that wait for their sync: its hub moves it soon, and
+// others' syncs may take long.
+func enqueueFirst(q workQueue, job reconcile.Request) {
+	if of, is := q.(queue.Queue); is {
+		of.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(1)}, job)
+		return
+	}
+	q.Add(job)
+}
+
 // enqueueFenced enqueues the Jobs of these origins, so that each is marked.
 func (o Options) enqueueFenced(ctx context.Context, jobs client.Reader, origins sets.Set[v1alpha1.Origin], q workQueue) error {
 	var list batchv1.JobList
@@ -76,7 +89,7 @@ func (o Options) enqueueFenced(ctx context.Context, jobs client.Reader, origins 
 	}
 	for i := range list.Items {
 		if job := &list.Items[i]; origins.Has(originOf(job)) && o.manages(job) && plan.Finished(job) == nil {
-			q.Add(requestFor(job))
+			enqueueFirst(q, requestFor(job))
 		}
 	}
 	return nil

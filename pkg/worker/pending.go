@@ -78,6 +78,15 @@ func (m *memory) adopters(p *corev1.Pod) (jobs []types.NamespacedName) {
 	return jobs
 }
 
+// forgetWritten drops a large Job as it was written: the next sync reads it from the API server.
+func (m *memory) forgetWritten(key types.NamespacedName) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	if p := m.jobs[key]; p != nil {
+		p.written = nil
+	}
+}
+
 func (m *memory) forget(key types.NamespacedName) {
 	m.lock.Lock()
 	defer m.lock.Unlock()

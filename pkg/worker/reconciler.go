@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,9 +34,22 @@ type reconciler struct {
 	metrics *metrics
 	options Options
 	clock   clock.PassiveClock
+	// large is held while a Job is synced of which a stub is held.
+	large sync.Mutex
 	// largePods is held while a page of the Pods of a Job with a large template is listed.
 	largePods sync.Mutex
 }
+
+const (
+	// largeJobPause is when a large Job comes again while another one is synced, or up to twice that.
+	largeJobPause = 2 * time.Second
+	// syncAtMost is for how long one sync adopts or creates Pods; the next one goes on. Others have
+	// their turn meanwhile.
+	syncAtMost = 10 * time.Second
+)
+
+// errNotAllAdopted ends a sync that has adopted Pods for syncAtMost.
+var errNotAllAdopted = errors.New("more Pods are to be adopted")
 
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var cached batchv1.Job
@@ -47,6 +62,16 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if !r.options.manages(&cached) {
 		r.memory.forget(req.NamespacedName)
 		return reconcile.Result{}, nil
+	}
+	if isStub(&cached) {
+		if !r.large.TryLock() {
+			return reconcile.Result{RequeueAfter: wait.Jitter(largeJobPause, 1)}, nil
+		}
+		defer r.large.Unlock()
+		if err := r.live.Get(ctx, req.NamespacedName, &cached); err != nil {
+			return reconcile.Result{}, client.IgnoreNotFound(err) // the event of its deletion comes
+		}
+		defer r.memory.forgetWritten(req.NamespacedName)
 	}
 	known := r.memory.of(&cached)
 	if exists, err := r.confirmShard(ctx, &cached, known); err != nil || !exists {
@@ -67,11 +92,13 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 func (r *reconciler) sync(ctx context.Context, job *batchv1.Job, known *pending) (reconcile.Result, error) {
-	s := &jobSync{reconciler: r, job: job, known: known, action: plan.Reconciling}
 	began := r.clock.Now()
+	s := &jobSync{reconciler: r, job: job, known: known, action: plan.Reconciling, until: began.Add(syncAtMost)}
 	err := s.run(ctx)
 	r.metrics.synced(job, s.action, r.clock.Since(began), err)
 	switch {
+	case errors.Is(err, errNotAllAdopted):
+		return reconcile.Result{RequeueAfter: wake.AtOnce}, nil
 	case !errors.As(err, &notCreated{}) && (apierrors.IsConflict(err) || apierrors.IsNotFound(err)):
 		// Another write came in between, or the Job is gone: the cache will show it.
 		log.FromContext(ctx).V(1).Info("Job or Pod changed during the sync, requeued", "conflict", err.Error())

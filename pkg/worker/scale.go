@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/util/text"
+	"github.com/jobferry/jobferry/pkg/util/wake"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
@@ -37,6 +39,10 @@ func (s *jobSync) createPods(ctx context.Context, pods []func() *corev1.Pod, why
 	}
 	atATime := s.options.podsAtATime(s.job, template != nil)
 	for size := 1; len(pods) > 0; size *= 2 {
+		if s.clock.Now().After(s.until) {
+			s.wake = wake.AtOnce
+			return created, nil
+		}
 		batch := pods[:min(size, len(pods))]
 		pods = pods[len(batch):]
 		errs := parallel(atATime, len(batch), func(i int) error { return s.createPod(ctx, batch[i](), template) })
@@ -70,14 +76,21 @@ func (s *jobSync) createPod(ctx context.Context, p *corev1.Pod, template *wholeT
 			s.noteUnanswered(p)
 		}
 		if ignoreNamespaceTerminating(err) != nil {
-			s.events.Eventf(s.job, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
+			s.events.Eventf(s.job, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", short{err})
 		}
-		return notCreated{fmt.Errorf("create Pod: %w", err)}
+		return notCreated{fmt.Errorf("create Pod: %w", short{err})}
 	}
 	s.noteCreated(s.known, p)
 	s.events.Eventf(s.job, corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: %v", p.Name)
 	return nil
 }
+
+// short is an error whose text is cut: that of Pod Security names all containers of a template.
+type short struct{ error }
+
+func (e short) Error() string { return text.Clean(e.error.Error(), text.MaxMessage) }
+
+func (e short) Unwrap() error { return e.error }
 
 // notCreated is the refusal of a new Pod. A conflict, say with a quota, or something that isn't
 // found, say its ServiceAccount, doesn't mean that the cache is behind.

@@ -53,7 +53,7 @@ func TestPodsOfALargeTemplateTakeLittle(t *testing.T) {
 		return nil
 	}})
 	job := aJob(withLargePods)
-	s := &jobSync{reconciler: c.jobs, job: job, known: c.jobs.memory.of(job)}
+	s := &jobSync{reconciler: c.jobs, job: job, known: c.jobs.memory.of(job), until: noon.Add(syncAtMost)}
 	before := liveBytes()
 	p := plan.Compute(plan.Snapshot{Job: job, Now: noon}, s.options.planOptions())
 	planned := liveBytes() - before

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/decoded"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
@@ -43,9 +44,40 @@ func (s slimming) job(object any) (any, error) {
 	job.ManagedFields = nil
 	end := plan.Finished(job)
 	if end == nil && slices.ContainsFunc(s, func(o Options) bool { return o.manages(job) }) {
-		return job, nil
+		if decoded.Size(job) <= maxHeldJob {
+			return job, nil
+		}
+		return stubOf(job), nil
 	}
-	slim := &batchv1.Job{
+	slim := outlineOf(job)
+	if end != nil {
+		slim.Status.Conditions = []batchv1.JobCondition{{Type: end.Type, Status: end.Status, LastTransitionTime: end.LastTransitionTime}}
+	}
+	return slim, nil
+}
+
+// maxHeldJob is up to how many bytes an unfinished Job takes that is held whole. A tenant can make
+// one of 1.5 MB that takes twenty times as much.
+const maxHeldJob = 32 << 10
+
+// stubMark is the annotation of what is held of a larger Job. A sync reads that Job from the API
+// server, so nothing comes of it if somebody else sets the annotation.
+const stubMark = v1alpha1.KeyPrefix + "stub"
+
+func stubOf(job *batchv1.Job) *batchv1.Job {
+	stub := outlineOf(job)
+	stub.Annotations = map[string]string{stubMark: ""}
+	return stub
+}
+
+func isStub(job *batchv1.Job) bool {
+	_, is := job.Annotations[stubMark]
+	return is
+}
+
+// outlineOf is what's read of a Job without a sync: which one it is, whose, and whether it goes.
+func outlineOf(job *batchv1.Job) *batchv1.Job {
+	outline := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: job.Namespace, Name: job.Name, UID: job.UID, ResourceVersion: job.ResourceVersion, Generation: job.Generation,
 			CreationTimestamp: job.CreationTimestamp, DeletionTimestamp: job.DeletionTimestamp,
@@ -53,13 +85,13 @@ func (s slimming) job(object any) (any, error) {
 		Spec: batchv1.JobSpec{ManagedBy: job.Spec.ManagedBy, TTLSecondsAfterFinished: job.Spec.TTLSecondsAfterFinished},
 	}
 	if origin, has := job.Labels[v1alpha1.LabelOrigin]; has {
-		slim.Labels = map[string]string{v1alpha1.LabelOrigin: origin}
+		outline.Labels = map[string]string{v1alpha1.LabelOrigin: origin}
 	}
-	if end != nil {
-		slim.Status.Conditions = []batchv1.JobCondition{{Type: end.Type, Status: end.Status, LastTransitionTime: end.LastTransitionTime}}
-	}
-	return slim, nil
+	return outline
 }
+
+// maxReadValue bounds the values of readAnnotations: they are numbers.
+const maxReadValue = 16
 
 // readAnnotations are the annotations of Pods that package plan reads.
 var readAnnotations = []string{
@@ -82,14 +114,20 @@ func (s slimming) pod(object any) (any, error) {
 	slim := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: p.Namespace, Name: p.Name, UID: p.UID, ResourceVersion: p.ResourceVersion,
 		CreationTimestamp: p.CreationTimestamp, DeletionTimestamp: p.DeletionTimestamp, DeletionGracePeriodSeconds: p.DeletionGracePeriodSeconds,
-		OwnerReferences: p.OwnerReferences, Finalizers: finalizers,
+		Finalizers: finalizers,
 	}}
+	if owner := metav1.GetControllerOf(p); owner != nil {
+		slim.OwnerReferences = []metav1.OwnerReference{*owner} // a Pod may have 85,000
+	}
 	if others {
 		return slim, nil
 	}
 	slim.Labels = slimLabels(p.Labels)
 	for _, key := range readAnnotations {
 		if value, ok := p.Annotations[key]; ok {
+			if len(value) > maxReadValue {
+				value = "no number"
+			}
 			metav1.SetMetaDataAnnotation(&slim.ObjectMeta, key, value)
 		}
 	}

@@ -1,13 +1,24 @@
 package worker
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/jobferry/jobferry/pkg/util/queue"
+	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
 // Of Jobs of which no Pods are to be made, and of the Pods of one large template, little is held.
@@ -25,6 +36,17 @@ func TestLargeObjectsOfATenantTakeLittle(t *testing.T) {
 	for name, make := range map[string]func() any{
 		"a Job of another controller": func() any {
 			return slimJob(t, aJob(large, func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To("example.com/other") }).DeepCopy(), DefaultOptions())
+		},
+		"an unfinished Job": func() any { return slimJob(t, aJob(large).DeepCopy(), DefaultOptions()) },
+		"a Pod of many owners": func() any {
+			return slimmed(t, aPod("p", func(p *corev1.Pod) {
+				for i := range many {
+					p.OwnerReferences = append(p.OwnerReferences, metav1.OwnerReference{Kind: "Job", Name: fmt.Sprint("other-", i), UID: types.UID(fmt.Sprint(i))})
+				}
+				for _, key := range readAnnotations {
+					metav1.SetMetaDataAnnotation(&p.ObjectMeta, key, strings.Repeat("1", 80<<10))
+				}
+			}).DeepCopy(), DefaultOptions())
 		},
 		"a finished Job": func() any {
 			return slimJob(t, aJob(large, func(j *batchv1.Job) {
@@ -75,5 +97,96 @@ func TestPodsOfVeryManyLabels(t *testing.T) {
 		if p.Name == "bare" && len(p.OwnerReferences) > 0 {
 			t.Error("the bare Pod was adopted")
 		}
+	}
+}
+
+// A large Job of which a stub is held runs as any other, one at a time.
+func TestALargeJobRuns(t *testing.T) {
+	c := newCluster(t, Options{}, aJob(func(j *batchv1.Job) {
+		for i := range 2000 {
+			j.Spec.Template.Spec.Containers[0].Env = append(j.Spec.Template.Spec.Containers[0].Env, corev1.EnvVar{Name: fmt.Sprint("E", i)})
+		}
+	}))
+	c.jobs.large.Lock()
+	if got := c.mustSync(); got.RequeueAfter < largeJobPause || c.count("create") != 0 {
+		t.Errorf("beside another large Job: again after %s, %d Pods", got.RequeueAfter, c.count("create"))
+	}
+	c.jobs.large.Unlock()
+	for range 3 {
+		c.mustSync()
+		if known := c.jobs.memory.jobs[jobKey]; known.written != nil {
+			t.Error("it's held as it was written")
+		}
+		for _, p := range c.pods() {
+			if p.Status.Phase != corev1.PodSucceeded {
+				c.end(&p, 0)
+			}
+		}
+	}
+	c.mustSync()
+	if c.count("create") != 3 || finished(c.job()) != batchv1.JobComplete {
+		t.Errorf("%d Pods created, status %+v", c.count("create"), c.job().Status)
+	}
+}
+
+// A sync of very many Pods, each of which takes long, leaves others their turn.
+func TestALongSyncEnds(t *testing.T) {
+	for verb, objects := range map[string][]client.Object{
+		"create": {aJob(func(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = ptr.To[int32](100), ptr.To[int32](100) })},
+		"patch": {
+			aJob(), aPod("a", func(p *corev1.Pod) { p.OwnerReferences = nil }), aPod("b", func(p *corev1.Pod) { p.OwnerReferences = nil }),
+		},
+	} {
+		c := newCluster(t, Options{}, objects...)
+		c.refuse = func(sent string, _ client.Object) error {
+			if sent == verb {
+				c.clock.Step(syncAtMost + time.Second)
+			}
+			return nil
+		}
+		if got := c.mustSync(); got.RequeueAfter != wake.AtOnce || c.count(verb) != 1 {
+			t.Errorf("%s: again after %s, %d sent", verb, got.RequeueAfter, c.count(verb))
+		}
+		if others := c.count("create"); verb == "patch" && others != 0 {
+			t.Errorf("%d Pods created before all were adopted", others)
+		}
+		c.refuse = nil
+		for range 3 {
+			c.mustSync()
+		}
+		if want := map[string]int{"create": 100, "patch": 2}[verb]; c.count(verb) != want || len(c.pods()) != want {
+			t.Errorf("%s: %d sent in the end, %d Pods", verb, c.count(verb), len(c.pods()))
+		}
+	}
+}
+
+// The refusal of a Pod may name everything in it.
+func TestLongRefusalsAreCut(t *testing.T) {
+	c := newCluster(t, Options{}, aJob())
+	c.refuse = func(verb string, _ client.Object) error {
+		if verb == "create" {
+			return apierrors.NewForbidden(corev1.Resource("pods"), "job-x", errors.New(strings.Repeat("container, ", 50_000)))
+		}
+		return nil
+	}
+	_, err := c.sync()
+	if !apierrors.IsForbidden(err) || len(err.Error()) > 4<<10 {
+		t.Errorf("an error of %d bytes: %.100v", len(err.Error()), err)
+	}
+	if e := <-c.events.Events; !strings.Contains(e, "FailedCreate") || len(e) > 4<<10 {
+		t.Errorf("an event of %d bytes: %.100s", len(e), e)
+	}
+}
+
+// Jobs whose fence has closed come before all that wait.
+func TestFencedJobsComeFirst(t *testing.T) {
+	q := queue.New("fenced", nil)
+	defer q.ShutDown()
+	for i := range 3 {
+		q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: fmt.Sprint(i)}})
+	}
+	enqueueFirst(q, reconcile.Request{NamespacedName: jobKey})
+	if first, _ := q.Get(); first.NamespacedName != jobKey {
+		t.Errorf("first comes %s", first.Name)
 	}
 }

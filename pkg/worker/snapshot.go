@@ -18,7 +18,7 @@ import (
 const cacheLag = 10 * time.Second
 
 // gather reads what a sync needs. It first adopts and releases Pods.
-func (r *reconciler) gather(ctx context.Context, job *batchv1.Job, known *pending) (plan.Snapshot, error) {
+func (r *reconciler) gather(ctx context.Context, job *batchv1.Job, known *pending, until time.Time) (plan.Snapshot, error) {
 	cached, err := r.podsOf(job, known.selector)
 	if err != nil {
 		return plan.Snapshot{}, err
@@ -29,7 +29,7 @@ func (r *reconciler) gather(ctx context.Context, job *batchv1.Job, known *pendin
 			return plan.Snapshot{}, err
 		}
 	}
-	pods, err := r.adoptAndRelease(ctx, job, cached, known)
+	pods, err := r.adoptAndRelease(ctx, job, cached, known, until)
 	if err != nil {
 		return plan.Snapshot{}, err
 	}
@@ -58,8 +58,11 @@ func (r *reconciler) podsOf(job *batchv1.Job, selector plan.Selector) ([]*corev1
 	return pods, nil
 }
 
-// adoptAndRelease makes the Job's Pods those that its selector matches, and returns them.
-func (r *reconciler) adoptAndRelease(ctx context.Context, job *batchv1.Job, pods []*corev1.Pod, known *pending) ([]*corev1.Pod, error) {
+// adoptAndRelease makes the Job's Pods those that its selector matches, and returns them. When its
+// time is over, the next sync goes on: nothing may be decided before it has all Pods.
+func (r *reconciler) adoptAndRelease(
+	ctx context.Context, job *batchv1.Job, pods []*corev1.Pod, known *pending, until time.Time,
+) ([]*corev1.Pod, error) {
 	o := plan.OwnershipOf(job, known.selector, pods, known.writes(), r.options.TrackingFinalizer)
 	if len(o.Adopt) > 0 {
 		if err := r.mayAdopt(ctx, job); err != nil {
@@ -67,6 +70,9 @@ func (r *reconciler) adoptAndRelease(ctx context.Context, job *batchv1.Job, pods
 		}
 	}
 	for _, p := range o.Adopt {
+		if r.clock.Now().After(until) {
+			return nil, errNotAllAdopted
+		}
 		adopted, err := r.pods.adopt(ctx, job, p)
 		if apierrors.IsNotFound(err) {
 			continue
