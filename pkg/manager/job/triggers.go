@@ -2,7 +2,6 @@ package job
 
 import (
 	"context"
-	"math"
 	"slices"
 	"time"
 
@@ -94,9 +93,12 @@ func (t *triggers) PlacementResult(key types.NamespacedName, uid types.UID) (kue
 	return ptr.Deref(p, kueue.PlacementResult{}), p != nil
 }
 
+// maxGroupJobs bounds the Jobs by which one Workload is judged. A JobSet has far fewer.
+const maxGroupJobs = 10_000
+
 // GroupJobs implements kueue.JobController.
 func (t *triggers) GroupJobs(of group.ID) ([]types.NamespacedName, bool) {
-	return t.store.jobsOf(of, math.MaxInt, true), !of.JobSet || slices.Contains(t.store.groups.kinds, group.JobSetKind)
+	return t.store.jobsOf(of, maxGroupJobs, true), !of.JobSet || slices.Contains(t.store.groups.kinds, group.JobSetKind)
 }
 
 // MirrorChanged implements clusters.Listener.

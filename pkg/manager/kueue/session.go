@@ -78,7 +78,7 @@ func newSession(ctx context.Context, q *Queues, mgr ctrl.Manager, namespace stri
 
 // setup makes the controllers.
 func (s *session) setup(mgr ctrl.Manager) error {
-	s.workloads = &workloadReconciler{session: s, written: expiring.NewExpiring(), flapping: flapping.NewPace(clock.RealClock{})}
+	s.workloads = &workloadReconciler{session: s, written: expiring.NewExpiring(), looked: expiring.NewExpiring(), flapping: flapping.NewPace(clock.RealClock{})}
 	checks, clusters := &checkReconciler{s}, &clusterReconciler{s}
 	for _, c := range []struct {
 		name        string

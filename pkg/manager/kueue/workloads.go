@@ -35,7 +35,9 @@ type workloadReconciler struct {
 	*session
 	queue atomic.Pointer[queue]
 	// written has when a state of a check was written, for messagePace.
-	written  *expiring.Expiring
+	written *expiring.Expiring
+	// looked has when a Workload of many Jobs may be looked at again.
+	looked   *expiring.Expiring
 	flapping *flapping.Pace
 }
 
@@ -72,6 +74,9 @@ func (r *workloadReconciler) Reconcile(ctx context.Context, request ctrl.Request
 	if err := r.objects.Get(ctx, request.NamespacedName, &w, client.UnsafeDisableDeepCopy); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	if at, ok := r.looked.Get(w.UID); ok {
+		return ctrl.Result{RequeueAfter: wake.In(time.Until(at.(time.Time)))}, nil //nolint:forcetypeassert // see below
+	}
 	var result ctrl.Result
 	for _, state := range w.Status.AdmissionChecks {
 		c, ours := r.check(ctx, string(state.Name))
@@ -82,6 +87,7 @@ func (r *workloadReconciler) Reconcile(ctx context.Context, request ctrl.Request
 		if err != nil {
 			return ctrl.Result{}, err
 		}
+		r.pace(&w, len(of.jobs))
 		p := of.decide()
 		changed, later, err := r.apply(ctx, of.checkSnapshot, p)
 		result.RequeueAfter = wake.Soonest(result.RequeueAfter, p.requeueAfter, later)
@@ -95,6 +101,19 @@ func (r *workloadReconciler) Reconcile(ctx context.Context, request ctrl.Request
 	return result, nil
 }
 
+// jobPace is what the next look at a Workload waits for each of its Jobs: each is unpacked.
+const jobPace = 5 * time.Millisecond
+
+// pace has the next look at a Workload of many Jobs wait: whoever has made them waits for himself.
+func (r *workloadReconciler) pace(w *kueue.Workload, jobs int) {
+	if wait := time.Duration(jobs) * jobPace; jobs >= manyJobs {
+		r.looked.Set(w.UID, time.Now().Add(wait), wait)
+	}
+}
+
+// manyJobs of one Workload are looked at at a pace.
+const manyJobs = 100
+
 // gather makes the snapshot of a check of a Workload, and of each of its Jobs.
 func (r *workloadReconciler) gather(ctx context.Context, w *kueue.Workload, state kueue.AdmissionCheckState, c check) (*workloadSnapshot, error) {
 	all := &workloadSnapshot{checkSnapshot: &checkSnapshot{now: time.Now(), workload: w, state: state, check: c, options: r.options}}
@@ -103,9 +122,10 @@ func (r *workloadReconciler) gather(ctx context.Context, w *kueue.Workload, stat
 		return all, nil
 	}
 	of, _ := ownerOf(w)
+	workers := map[string]*v1alpha1.WorkerCluster{}
 	for _, key := range jobs {
 		s := *all.checkSnapshot
-		if err := r.addJob(ctx, &s, key, of); err != nil {
+		if err := r.addJob(ctx, &s, key, of, workers); err != nil {
 			return nil, err
 		}
 		all.jobs = append(all.jobs, &s)
@@ -114,7 +134,9 @@ func (r *workloadReconciler) gather(ctx context.Context, w *kueue.Workload, stat
 }
 
 // addJob adds a Job of the Workload to a snapshot, unless the cache has another one of that name.
-func (r *workloadReconciler) addJob(ctx context.Context, s *checkSnapshot, key types.NamespacedName, of owner) error {
+func (r *workloadReconciler) addJob(
+	ctx context.Context, s *checkSnapshot, key types.NamespacedName, of owner, known map[string]*v1alpha1.WorkerCluster,
+) error {
 	var job batchv1.Job
 	err := r.hub.Get(ctx, key, &job)
 	if client.IgnoreNotFound(err) != nil {
@@ -123,24 +145,48 @@ func (r *workloadReconciler) addJob(ctx context.Context, s *checkSnapshot, key t
 	if err != nil || of.group == (group.ID{}) && job.UID != of.UID {
 		return nil
 	}
-	s.job = &job
+	s.job = glanceAt(&job)
 	s.admission = r.admission(ctx, &job, s.workload)
 	if result, known := r.jobs.PlacementResult(key, job.UID); known {
 		s.result = &result
 	}
-	s.assigned, err = r.workers(ctx, s.workers())
+	s.assigned, err = r.workers(ctx, s.workers(), known)
 	return err
 }
 
-// workers returns those of the named WorkerClusters that exist.
-func (r *workloadReconciler) workers(ctx context.Context, names []string) (map[string]*v1alpha1.WorkerCluster, error) {
+// glanceAt is what decisions read of a Job. A Workload may have 10,000, which are held together.
+func glanceAt(job *batchv1.Job) *batchv1.Job {
+	glance := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: job.Name, UID: job.UID},
+		Spec:       batchv1.JobSpec{ManagedBy: job.Spec.ManagedBy},
+		Status:     batchv1.JobStatus{Conditions: job.Status.Conditions},
+	}
+	if policy, has := job.Annotations[v1alpha1.AnnotationOnClusterLost]; has {
+		glance.Annotations = map[string]string{v1alpha1.AnnotationOnClusterLost: policy}
+	}
+	return glance
+}
+
+// workers returns those of the named WorkerClusters that exist. Each is read once for a Workload.
+func (r *workloadReconciler) workers(
+	ctx context.Context, names []string, known map[string]*v1alpha1.WorkerCluster,
+) (map[string]*v1alpha1.WorkerCluster, error) {
 	workers := map[string]*v1alpha1.WorkerCluster{}
 	for _, name := range names {
-		var worker v1alpha1.WorkerCluster
-		if err := r.hub.Get(ctx, types.NamespacedName{Name: name}, &worker); err == nil {
-			workers[name] = &worker
-		} else if !apierrors.IsNotFound(err) {
-			return nil, err
+		worker, isKnown := known[name]
+		if !isKnown {
+			worker = &v1alpha1.WorkerCluster{}
+			err := r.hub.Get(ctx, types.NamespacedName{Name: name}, worker)
+			switch {
+			case apierrors.IsNotFound(err):
+				worker = nil
+			case err != nil:
+				return nil, err
+			}
+			known[name] = worker
+		}
+		if worker != nil {
+			workers[name] = worker
 		}
 	}
 	return workers, nil

@@ -138,7 +138,7 @@ func TestMessagesAreWrittenAtAPace(t *testing.T) {
 				return c.SubResource(sub).Patch(ctx, object, patch, options...)
 			}}).Build()
 		jobs := &judged{result: PlacementResult{ReservedAt: reserved, MayFitLater: true}}
-		r := &workloadReconciler{session: &session{options: DefaultOptions(), jobs: jobs, hub: hub, objects: uncached{Reader: hub}}, written: expiring.NewExpiring()}
+		r := &workloadReconciler{session: &session{options: DefaultOptions(), jobs: jobs, hub: hub, objects: uncached{Reader: hub}}, written: expiring.NewExpiring(), looked: expiring.NewExpiring()}
 		judge := func(reason string, mayFitLater bool) (after time.Duration, now kueue.AdmissionCheckState) {
 			t.Helper()
 			jobs.result.Reason, jobs.result.MayFitLater = reason, mayFitLater
