@@ -85,8 +85,11 @@ func boundObject(resp *http.Response) (*http.Response, error) {
 type readKey struct{}
 
 // countingBytes returns a context for requests, and how many bytes of their answers were read to be
-// decoded.
+// decoded, and of those before with this context.
 func countingBytes(ctx context.Context) (context.Context, *atomic.Int64) {
+	if read, counts := ctx.Value(readKey{}).(*atomic.Int64); counts {
+		return ctx, read
+	}
 	read := &atomic.Int64{}
 	return context.WithValue(ctx, readKey{}, read), read
 }

@@ -102,7 +102,7 @@ func (at *location) collectEvents(ctx context.Context, to *collected, most int) 
 // prefix of another's.
 func (at *location) podUIDs(ctx context.Context) (sets.Set[digest.Digest], error) {
 	uids := sets.Set[digest.Digest]{}
-	err := at.eachChunk(ctx, podChoice{}, func(chunk *corev1.PodList) error {
+	err := at.eachChunk(ctx, podChoice{}, maxPodBytes, func(chunk *corev1.PodList) error {
 		for i := range chunk.Items {
 			uids.Insert(digest.Of(chunk.Items[i].UID))
 		}

@@ -39,6 +39,7 @@ type location struct {
 	unselectable error
 	timeout      time.Duration // of one request
 	chunks       int           // of Pods that may still be read
+	bytes        int64         // of these
 }
 
 // placed is a hub Job, and those of its workers that a request is about.

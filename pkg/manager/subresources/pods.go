@@ -22,7 +22,7 @@ func (h *handler) pods(w *responseWriter, r *http.Request, req *request) error {
 	}
 	out := list{to: w, kind: "PodList"}
 	failed, err := p.each(r.Context(), func(ctx context.Context, at *location) error {
-		return at.eachChunk(ctx, podChoice{}, func(chunk *corev1.PodList) error {
+		return at.eachChunk(ctx, podChoice{}, maxPodBytes, func(chunk *corev1.PodList) error {
 			defer w.within(p.timeout)()
 			if err := out.begin(p, chunk.ResourceVersion); err != nil {
 				return err
@@ -47,22 +47,36 @@ const (
 	// maxChunks bounds what the workers of a Job may return: 100,000 Pods, the most completions of
 	// an Indexed Job.
 	maxChunks = 2000
+	// maxPodBytes bounds the bytes of these answers: a worker may fill each chunk. 100,000 Pods have
+	// about as many. The search for one Pod reads fewer.
+	maxPodBytes, maxSearchedBytes = 512 << 20, 64 << 20
+	// maxStrangers bounds the Pods that aren't the mirror's, though they have its labels.
+	maxStrangers = 1000
 )
 
 // eachChunk calls do with the mirror's Pods, chunk by chunk; there is at least one, which may be
-// empty. A chunk is held until do returns.
-func (at *location) eachChunk(ctx context.Context, w podChoice, do func(*corev1.PodList) error) error {
+// empty. A chunk is held until do returns. After so many bytes it gives up.
+func (at *location) eachChunk(ctx context.Context, w podChoice, most int64, do func(*corev1.PodList) error) error {
 	if at.unselectable != nil {
 		return unavailable("worker %q: %s", at.worker, clean(at.unselectable.Error()))
 	}
+	ctx, read := countingBytes(ctx)
+	before, strangers := read.Load(), 0
+	taken := func() int64 { return read.Load() - before }
+	defer func() { at.bytes -= taken() }()
 	pods := chunks[*corev1.PodList]{
 		location: at, what: "Pods", list: at.core.Pods(at.job.Namespace).List,
-		more: at.takeChunk,
-		do:   func(chunk *corev1.PodList) error { at.keepOwn(chunk); return do(chunk) },
+		more: func() bool { return taken() < min(most, at.bytes) && strangers < maxStrangers && at.takeChunk() },
+		do: func(chunk *corev1.PodList) error {
+			all := len(chunk.Items)
+			at.keepOwn(chunk)
+			strangers += all - len(chunk.Items)
+			return do(chunk)
+		},
 	}
 	complete, err := pods.each(ctx, metav1.ListOptions{LabelSelector: w.narrow(at.selector), Limit: podsPerChunk})
 	if err == nil && !complete {
-		return unavailable("worker %q has more Pods of the Job than are read for a request", at.worker)
+		return unavailable("worker %q has more Pods of the Job than are read for a request: name the Pod, or its index", at.worker)
 	}
 	return err
 }
@@ -105,7 +119,7 @@ func (at *location) pod(ctx context.Context, w podChoice, r rank) (*corev1.Pod, 
 		return at.named(ctx, w)
 	}
 	var best *corev1.Pod
-	err := at.eachChunk(ctx, w, func(chunk *corev1.PodList) error {
+	err := at.eachChunk(ctx, w, maxSearchedBytes, func(chunk *corev1.PodList) error {
 		for i := range chunk.Items {
 			if best == nil || r.better(&chunk.Items[i], best) {
 				best = slim(&chunk.Items[i])

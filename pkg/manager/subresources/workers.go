@@ -29,19 +29,16 @@ const timeouts = 3
 // answer. Of the time and the chunks that are left, each worker gets an equal part, so that one
 // that hangs or never comes to an end leaves enough for the others.
 func (p *placed) each(ctx context.Context, do func(context.Context, *location) error) (failed []error, err error) {
-	end, chunks := time.Now().Add(timeouts*p.timeout), maxChunks
+	end, chunks, bytes := time.Now().Add(timeouts*p.timeout), maxChunks, int64(maxPodBytes)
 	for i, worker := range p.workers {
 		share := len(p.workers) - i
-		within, cancel := ctx, context.CancelFunc(func() {})
-		if len(p.workers) > 1 {
-			within, cancel = context.WithTimeout(ctx, time.Until(end)/time.Duration(share))
-		}
+		within, cancel := context.WithTimeout(ctx, time.Until(end)/time.Duration(share))
 		at, err := p.at(within, worker)
 		if err == nil {
-			at.chunks = chunks / share
-			chunks -= at.chunks
+			at.chunks, at.bytes = chunks/share, bytes/int64(share)
+			chunks, bytes = chunks-at.chunks, bytes-at.bytes
 			err = do(within, at)
-			chunks += at.chunks
+			chunks, bytes = chunks+at.chunks, bytes+max(at.bytes, 0)
 		}
 		cancel()
 		if ctx.Err() != nil {

@@ -229,6 +229,33 @@ func TestALongListLeavesSomeForOthers(t *testing.T) {
 	}
 }
 
+// A worker that fills each chunk, or has the Pods of others, doesn't keep the manager busy for long.
+func TestALongListOfOneWorkerEnds(t *testing.T) {
+	padded := pod("job-a")
+	padded.Annotations = map[string]string{"padding": strings.Repeat("x", 3<<20)}
+	foreign := corev1.PodList{ListMeta: metav1.ListMeta{Continue: "more"}}
+	for i := range podsPerChunk {
+		foreign.Items = append(foreign.Items, *pod(fmt.Sprint("other-", i), func(p *corev1.Pod) { p.OwnerReferences[0].UID = "another" }))
+	}
+	for name, row := range map[string]struct {
+		list     corev1.PodList
+		requests int
+	}{
+		"of filled chunks": {corev1.PodList{ListMeta: metav1.ListMeta{Continue: "more"}, Items: []corev1.Pod{*padded}}, maxSearchedBytes/(3<<20) + 1},
+		"of others' Pods":  {foreign, maxStrangers / podsPerChunk},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, func(o *Options) { o.RequestTimeout = 5 * time.Minute })
+			w.worker.on(podsPath, func(out http.ResponseWriter, _ *http.Request) { writeJSON(out, http.StatusOK, row.list) })
+			before := len(w.worker.heard())
+			w.refused("log", http.StatusServiceUnavailable, "has more Pods of the Job than are read for a request")
+			if n := len(w.worker.heard()) - before; n > row.requests+2 {
+				t.Errorf("%d requests, at most %d are expected", n, row.requests+2)
+			}
+		})
+	}
+}
+
 // A worker that has many events, all of them of tomorrow, leaves room for those of the others.
 func TestManyEventsLeaveSomeForOthers(t *testing.T) {
 	w := newDivided(t)
