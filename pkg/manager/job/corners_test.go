@@ -1,6 +1,7 @@
 package job
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -396,6 +397,35 @@ func TestWhatNobodySawVanish(t *testing.T) {
 			w.step(time.Minute)
 			if w.hub.jobs[jobKey].Status.Active == 0 {
 				w.fail("ends as:\n%s", w.state())
+			}
+		})
+	}
+}
+
+// A worker where the hub may neither create nor read Jobs of a namespace refuses one: it runs
+// elsewhere at once, also if it waits for lost workers. A worker that may have taken it is asked.
+func TestAWorkerThatMayNotBeAsked(t *testing.T) {
+	for name, lost := range map[string]bool{"which has refused the Job": false, "whose first answer was lost": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.refuses = func(sent write) error {
+				switch {
+				case sent.server != "a" || sent.verb != "create" && sent.verb != "get":
+					return nil
+				case lost:
+					lost = false
+					return slow
+				default:
+					return apierrors.NewForbidden(jobsResource, "train", errors.New("no rights in namespace team"))
+				}
+			}
+			wasLost := lost
+			w.submits(aJob("train", func(j *batchv1.Job) {
+				j.Annotations = map[string]string{v1alpha1.AnnotationOnClusterLost: v1alpha1.OnClusterLostWait}
+			}))
+			w.step(10 * time.Second)
+			if w.running("b") == wasLost {
+				w.fail("events %q\n%s", w.events, w.state())
 			}
 		})
 	}

@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/tracing/spans"
+	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/recentfields"
 	"github.com/jobferry/jobferry/pkg/util/text"
@@ -41,11 +43,13 @@ func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a disp
 		return r.takeExisting(ctx, t, w)
 	}
 	if err != nil {
+		t.noteRefusal(w, err)
 		return result{}, err
 	}
 	now, uid := r.clock.Now(), created.UID
 	t.record.updateMirror(w.Name(), func(m *mirrorMemory) {
-		m.last, m.created, m.creations, m.isReplaced, m.isConfirmed = nil, uid, m.creations.next(t.Snapshot, now), false, false
+		m.last, m.created, m.creations = nil, uid, m.creations.next(t.Snapshot, now)
+		m.isReplaced, m.isConfirmed, m.neverHad = false, false, false
 	})
 	if marks := missingMarks(a.Mirror, created); len(marks) > 0 {
 		return result{}, r.takeBack(ctx, t, w, created, removes(marks))
@@ -70,6 +74,19 @@ func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a disp
 	done := changed
 	done.add(r.tellUncarried(ctx, t, w))
 	return done, nil
+}
+
+// noteRefusal takes note of a worker that has never had the Job, and refuses it. Where the hub may
+// not create Jobs it may not read them, either: there would be no answer to whether one is left.
+func (t *turn) noteRefusal(w worker, err error) {
+	refusal := (*refusalError)(nil)
+	had := func(id usage.ID) bool { return id.Worker == w.Name() }
+	isRefusal := errors.As(err, &refusal)
+	outright := isRefusal && refusal.outright && !slices.ContainsFunc(usage.Read(t.Job).IDs(), had)
+	t.record.updateMirror(w.Name(), func(m *mirrorMemory) {
+		m.unanswered = m.unanswered || !isRefusal
+		m.neverHad = outright && m.created == "" && m.takenBack == "" && !m.unanswered
+	})
 }
 
 // endsOtherwise reports whether a worker has changed when a mirror is complete: that stays so.

@@ -82,6 +82,8 @@ type refusalError struct {
 	text   string
 	// blocker is what the refusal is about, and shows when it's over; nil: nothing that can be seen.
 	blocker *blocker
+	// outright: the worker has taken nothing of the Job.
+	outright bool
 }
 
 func (e *refusalError) Error() string { return e.text }

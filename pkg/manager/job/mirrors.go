@@ -32,7 +32,10 @@ func (r *Reconciler) confirmLeft(ctx context.Context, t *turn, w worker) (done r
 	if m := t.known.mirrors[w.Name()]; m.takenBack != "" {
 		return result{}, r.leave(ctx, t, w, m.created, m.takenBack)
 	}
-	existing, err := existingIn(ctx, t, w)
+	var existing *batchv1.Job
+	if !t.known.mirrors[w.Name()].neverHad {
+		existing, err = existingIn(ctx, t, w)
+	}
 	switch {
 	case err != nil || existing == nil:
 	case mirror.Owns(r.options.Origin, t.Job.UID, existing) == mirror.Ours:
@@ -62,7 +65,7 @@ func (r *Reconciler) createNamespace(ctx context.Context, w worker, name string)
 // refusalOf tells the errors after which the worker can't take the Job from those after which to
 // try again.
 func refusalOf(w worker, namespace string, err error) error {
-	refusal := &refusalError{worker: w.Name(), reason: v1alpha1.EventMirrorRefused, blocker: blockerOf(w, namespace, err)}
+	refusal := &refusalError{worker: w.Name(), reason: v1alpha1.EventMirrorRefused, blocker: blockerOf(w, namespace, err), outright: true}
 	switch {
 	case apierrors.IsNotFound(err):
 		refusal.text = "has no namespace " + namespace + ", and its WorkerCluster doesn't let Jobferry create it (spec.createNamespaces)"
