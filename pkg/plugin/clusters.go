@@ -23,7 +23,7 @@ func newClusters(c *cli) *cobra.Command {
 	var selector string
 	cmd := &cobra.Command{
 		Use:     "clusters [NAME...]",
-		Aliases: []string{"cluster", "wc"},
+		Aliases: []string{"cluster", "wc", "workers", "worker"},
 		Short:   "Show the workers, with their state, version, use of resources and Jobs",
 		Example: templates.Examples(`
 			# All workers

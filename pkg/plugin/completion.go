@@ -82,14 +82,32 @@ func (c *cli) completeIndexes(cmd *cobra.Command, args []string, begun string) (
 		if err != nil || job == nil || ptr.Deref(job.Spec.CompletionMode, "") != batchv1.IndexedCompletion {
 			return nil, err
 		}
-		for i := range ptr.Deref(job.Spec.Completions, 0) {
-			index := strconv.Itoa(int(i))
-			if strings.HasPrefix(index, begun) && len(indexes) < indexesOffered {
-				indexes = append(indexes, index)
-			}
-		}
-		return indexes, nil
+		return indexesFrom(begun, int(ptr.Deref(job.Spec.Completions, 0))), nil
 	})
+}
+
+// indexesFrom are the first indexes that begin with these digits. A Job may have two thousand
+// million.
+func indexesFrom(begun string, completions int) (indexes []string) {
+	if begun == "" {
+		for i := range min(completions, indexesOffered) {
+			indexes = append(indexes, strconv.Itoa(i))
+		}
+		return indexes
+	}
+	start, err := strconv.Atoi(begun)
+	if err != nil || strconv.Itoa(start) != begun || start < 0 {
+		return nil
+	}
+	for first, width := start, 1; first < completions && len(indexes) < indexesOffered; first, width = first*10, width*10 {
+		for i := first; i < min(first+width, completions) && len(indexes) < indexesOffered; i++ {
+			indexes = append(indexes, strconv.Itoa(i))
+		}
+		if start == 0 {
+			break // no other index begins with it
+		}
+	}
+	return indexes
 }
 
 func (c *cli) completeNames(most int, list func(context.Context, client.Client) ([]string, error)) cobra.CompletionFunc {

@@ -83,7 +83,7 @@ func (c *cli) waitDrained(ctx context.Context, hub client.Client, name string) e
 	})
 	if canceled(err) {
 		return &pendingError{access.Advise(fmt.Errorf("%s: not drained yet", state),
-			"kubectl jobferry jobs -A --worker "+name+" shows which Jobs are left; the drain continues until uncordon")}
+			"kubectl jobferry jobs -A --worker "+name+" shows which Jobs are left, and kubectl jobferry why JOB -n NAMESPACE why one stays; the drain continues until uncordon")}
 	}
 	if err != nil {
 		return err

@@ -88,8 +88,12 @@ func withoutSecret(s gathered, options Options) plan {
 	if s.cluster == nil {
 		return plan{}
 	}
-	problem := fmt.Sprintf("Secret %s/%s is gone: create it again, with the label %s=true; or, to move the Jobs away, delete this WorkerCluster",
+	problem := fmt.Sprintf("there is no Secret %s/%s yet: create it, with the label %s=true",
 		options.Namespace, s.cluster.Spec.KubeconfigSecret, v1alpha1.LabelWorkerCluster)
+	if s.cluster.Status.KubernetesVersion != "" { // it was connected
+		problem = fmt.Sprintf("Secret %s/%s is gone: create it again, with the label %s=true; or, to move the Jobs away, delete this WorkerCluster",
+			options.Namespace, s.cluster.Spec.KubeconfigSecret, v1alpha1.LabelWorkerCluster)
+	}
 	p := serve(s, options, link.Nowhere(v1alpha1.ReasonSecretMissing, problem))
 	p.removeFinalizer = s.unlabelled
 	return p

@@ -11,6 +11,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/jobferry/jobferry/pkg/util/digest"
 )
 
 // Limits bound what is unpacked: bytes, members of the stream, and as many directories that they
@@ -75,7 +77,7 @@ type Target struct {
 func Unpack(from io.Reader, to Target, limits Limits) (Result, error) {
 	in := tar.NewReader(&limitedStream{from, limits.stream()})
 	var done Result
-	made := map[string]struct{}{} // the directories that members are in
+	made := map[digest.Digest]struct{}{} // the directories that members are in: their names may have 4 GB
 	for members := 0; ; members++ {
 		header, err := in.Next()
 		switch {
@@ -98,12 +100,13 @@ func Unpack(from io.Reader, to Target, limits Limits) (Result, error) {
 
 // makes adds the directories that a member is in to those that were made, as long as these are at
 // most so many. One name can be of thousands of directories.
-func makes(made map[string]struct{}, member string, most int) bool {
+func makes(made map[digest.Digest]struct{}, member string, most int) bool {
 	for dir := path.Dir(path.Clean(member)); dir != "." && dir != "/"; dir = path.Dir(dir) {
-		if _, is := made[dir]; is {
+		name := digest.Of(dir)
+		if _, is := made[name]; is {
 			return true
 		}
-		if made[dir] = struct{}{}; len(made) > most {
+		if made[name] = struct{}{}; len(made) > most {
 			return false
 		}
 	}
