@@ -5,7 +5,12 @@ import (
 	"sync"
 
 	"github.com/jobferry/jobferry/e2e/demo/scenario"
+	"github.com/jobferry/jobferry/e2e/rig"
 )
+
+// long is a Job that runs for five minutes.
+const long = `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"long"},"spec":{"template":{"metadata":{"labels":{"` + rig.LabelRunFor + `":"5m"}},` +
+	`"spec":{"restartPolicy":"Never","containers":[{"name":"main","image":"busybox"}]}}}}`
 
 // keep says how to look around, and waits for the end.
 func (d *demo) keep(ctx context.Context) {
@@ -23,7 +28,16 @@ func (d *demo) keep(ctx context.Context) {
 		"  kubectl -n "+scenario.Namespace+" create job again --from=cronjob/nightly",
 		"  kubectl -n "+scenario.Namespace+" get jobs -w",
 		"  kubectl --context "+worker+" -n "+scenario.Namespace+" get jobs,pods             # a worker",
-		"  kubectl jobferry drain "+worker,
+		"",
+		"Nodes are simulated: no image runs, logs are made up, and a Pod runs for a second, or as long as its label says:",
+		"",
+		"  echo '"+long+"' | kubectl create -f -",
+		"  kubectl jobferry drain "+worker+"                             # a Job that runs there moves",
+		"  kubectl jobferry uncordon "+worker,
+		"",
+		"One more worker: run \"make rig\" in another terminal, and with the kubeconfig that it prints for worker-1:",
+		"",
+		"  kubectl jobferry register north --worker-kubeconfig FILE --namespaces default,"+scenario.Namespace,
 		"")
 	for _, p := range d.processes {
 		d.print("  tail -f " + p.LogFile())
