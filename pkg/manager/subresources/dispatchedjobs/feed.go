@@ -70,16 +70,27 @@ func (f *feed) take(most int) []change {
 }
 
 // listing has the newest reason of each Job while the events are listed, which are in no order.
-// Only one for which a Job can wait has a text.
-type listing map[jobview.Subject]said
+// Only one for which a Job can wait has a text. A namespace has a fair share of the places.
+type listing struct {
+	newest map[jobview.Subject]said
+	of     map[string]int // namespace
+}
+
+func newListing() listing { return listing{map[jobview.Subject]said{}, map[string]int{}} }
 
 func (l listing) add(events []corev1.Event) {
 	for i := range events {
 		s, says, ok := read(&events[i])
-		before, known := l[s]
-		if !ok || known && says.reason.At.Before(before.reason.At) || !known && len(l) >= maxListed {
+		before, known := l.newest[s]
+		switch {
+		case !ok || known && says.reason.At.Before(before.reason.At):
 			continue
+		case known:
+		case share*l.of[s.Namespace] >= maxListed-len(l.newest):
+			continue
+		default:
+			l.of[s.Namespace]++
 		}
-		l[s] = says
+		l.newest[s] = says
 	}
 }

@@ -150,7 +150,7 @@ func (r *Reasons) listAndWatch(ctx context.Context) {
 // list reads the events page by page, and returns from where they can be watched.
 func (r *Reasons) list(ctx context.Context) (version string, err error) {
 	options := metav1.ListOptions{FieldSelector: selector, Limit: pageSize}
-	l := listing{}
+	l := newListing()
 	for {
 		page, err := r.page(ctx, &options)
 		if err != nil {
@@ -176,7 +176,7 @@ func (r *Reasons) replace(l listing) {
 	defer r.mu.Unlock()
 	before := r.held
 	r.held = newHeld()
-	for s, c := range l {
+	for s, c := range l.newest {
 		if c.reason.Waits() {
 			r.held.put(s, c)
 		}

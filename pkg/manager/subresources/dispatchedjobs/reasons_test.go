@@ -19,7 +19,7 @@ func TestReasons(t *testing.T) {
 	s, _ := newServer()
 	f, other := s.reasons.subscribe("team"), s.reasons.subscribe("other")
 	all := s.reasons.subscribe("")
-	l := listing{}
+	l := newListing()
 	l.add([]corev1.Event{
 		*event("a", "Placed", "placed", 3), *event("a", "Pending", "waits", 1), // in no order
 		*event("b", "Pending", "waits", 2), *event("b", "Mirrored", "mirrored", 1),
@@ -51,7 +51,7 @@ func TestReasons(t *testing.T) {
 			t.Errorf("step %d: %q, changes %v", i, s.why("a"), changes)
 		}
 	}
-	s.reasons.replace(listing{}) // b's event has expired while the hub wasn't watched
+	s.reasons.replace(newListing()) // b's event has expired while the hub wasn't watched
 	if got := f.take(maxReasons); !slices.Equal(got, []change{about("b")}) {
 		t.Errorf("after another list: %v", got)
 	}
@@ -89,13 +89,16 @@ func TestAFloodOfEvents(t *testing.T) {
 	if len(f.take(2*maxReasons)) > maxReasons {
 		t.Error("the feed has no bound")
 	}
-	l := listing{}
+	l := newListing()
 	many := make([]corev1.Event, 0, maxListed+1)
 	for i := range cap(many) {
 		many = append(many, *event(fmt.Sprint(i), "Pending", "lies", 1))
 	}
-	if l.add(many); len(l) != maxListed {
-		t.Errorf("%d are listed", len(l))
+	if l.add(many); len(l.newest) != maxListed/(share+1) {
+		t.Errorf("%d of one namespace are listed", len(l.newest))
+	}
+	if l.add([]corev1.Event{*event("next", "Pending", "waits", 1, in("other"))}); l.of["other"] != 1 {
+		t.Error("the next namespace has no place")
 	}
 }
 
