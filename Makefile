@@ -218,7 +218,7 @@ e2e-real: ## Helm, images and Jobs on real nodes (kubelet, containerd); needs ro
 	@exec bin/e2e-real
 
 .PHONY: conformance
-conformance: ## Kubernetes' own tests of Jobs, and JobSet's (PART=integration,drop-in,dispatcher,hub,jobset SHORT=1: see docs/conformance.md); real nodes as for e2e-real
+conformance: ## Kubernetes' own tests of Jobs, and JobSet's (PART=integration,drop-in,dispatcher,hub,jobset SHORT=1: see docs/reference/conformance.md); real nodes as for e2e-real
 	@$(GO) build -C e2e -o ../bin/conformance ./cmd/conformance
 	@exec bin/conformance $(if $(PART),-part $(PART)) $(if $(SHORT),-short) -logs bin/conformance-logs
 
@@ -237,9 +237,9 @@ clients: build ## Terraform, its provider for Kubernetes, and Helm 4, built from
 	JOBFERRY_BIN=$(CURDIR)/bin $(GO) -C e2e test -count 1 -timeout 20m -v ./clients/...
 
 .PHONY: matrix
-matrix: build ## The main stories for each pair of Kubernetes releases (HUB="1.33 1.35 1.37" WORKER="1.36 1.37"); writes docs/compatibility.md, and continues where it was stopped
+matrix: build ## The main stories for each pair of Kubernetes releases (HUB="1.33 1.35 1.37" WORKER="1.36 1.37"); writes docs/reference/compatibility.md, and continues where it was stopped
 	@$(GO) build -C e2e -o ../bin/matrix ./cmd/matrix
-	@JOBFERRY_BIN=$(CURDIR)/bin exec bin/matrix -hub "$(HUB)" -worker "$(WORKER)" -results bin/matrix-results -page docs/compatibility.md $(MATRIX)
+	@JOBFERRY_BIN=$(CURDIR)/bin exec bin/matrix -hub "$(HUB)" -worker "$(WORKER)" -results bin/matrix-results -page docs/reference/compatibility.md $(MATRIX)
 
 .PHONY: differential
 differential: ## The built-in and the embedded Job controller get the same Jobs, and must agree (SEEDS=500 SEED=1)
@@ -301,7 +301,7 @@ generate: ## Write the files that are derived from the code
 	$(call rbac,kueue,./pkg/manager/kueue,config/kueue)
 	$(call rbac,worker,./pkg/worker,config/worker)
 	$(call rbac,metrics-auth,./pkg/util/process,config/metrics-auth)
-	$(CRD_REF_DOCS) --source-path=pkg/api --config=tools/crd-ref-docs/config.yaml --renderer=markdown --output-path=docs/api.md --log-level=ERROR
+	$(CRD_REF_DOCS) --source-path=pkg/api --config=tools/crd-ref-docs/config.yaml --renderer=markdown --output-path=docs/reference/api.md --log-level=ERROR
 	cp config/crd/jobferry.dev_*.yaml charts/jobferry/files/crd/
 	cp $(filter-out %/kustomization.yaml,$(wildcard config/admission/*/*.yaml)) charts/jobferry/files/admission/
 	cp config/rbac/role.yaml charts/jobferry/files/rbac/manager.yaml
@@ -313,7 +313,7 @@ generate: ## Write the files that are derived from the code
 	cp config/worker/role.yaml charts/jobferry-worker/files/rbac/worker.yaml
 
 .PHONY: dashboard-pictures
-dashboard-pictures: build ## Take the pictures of docs/dashboard.md, in Chromium (Debian package chromium)
+dashboard-pictures: build ## Take the pictures of docs/how-to/dashboard.md, in Chromium (Debian package chromium)
 	JOBFERRY_BIN=$(CURDIR)/bin $(GO) -C e2e test -count 1 -timeout 20m -run 'TestDashboard|TestQueues' ./dashboard -args -pictures $(CURDIR)/docs/pictures
 
 .PHONY: grafana-picture

@@ -10,5 +10,5 @@
 //
 // Package scratch takes the sources from the module cache and compiles them with what this
 // repository adds. This package has what the parts share: the results, and the list of the tests
-// that are left out, each with its reason, which docs/conformance.md shows.
+// that are left out, each with its reason, which docs/reference/conformance.md shows.
 package conformance
