@@ -17,17 +17,19 @@ import (
 
 // pages are read in this order: each goes on where those before it have left hub and workers.
 var pages = []string{
-	"README.md", "docs/README.md",
-	"docs/explanation/concepts.md", "docs/explanation/faq.md", "docs/how-to/install.md",
-	"docs/how-to/register.md", "docs/how-to/gitops.md", "docs/how-to/submit.md", "docs/reference/jobs.md",
-	"docs/how-to/logs.md", "docs/how-to/pods.md", "docs/how-to/tools.md", "docs/how-to/dashboard.md",
-	"docs/how-to/spanning.md", "docs/how-to/groups.md", "docs/reference/kubectl.md",
+	"README.md", "docs/README.md", "docs/tutorials/first-job.md", "docs/explanation/concepts.md",
+	"docs/explanation/faq.md", "docs/how-to/install.md", "docs/how-to/register.md", "docs/how-to/gitops.md",
+	"docs/tutorials/first-day.md", "docs/tutorials/lose-a-worker.md", "docs/how-to/submit.md",
+	"docs/reference/jobs.md", "docs/how-to/logs.md", "docs/how-to/pods.md", "docs/how-to/tools.md",
+	"docs/how-to/dashboard.md", "docs/how-to/spanning.md", "docs/how-to/groups.md", "docs/reference/kubectl.md",
 	"docs/reference/compatibility.md", "docs/reference/workers.md", "docs/explanation/waiting.md",
-	"docs/reference/rbac.md", "docs/how-to/operate.md", "docs/explanation/losing-a-worker.md",
-	"docs/explanation/fence.md", "docs/how-to/kueue.md", "docs/how-to/from-multikueue.md",
-	"docs/reference/metrics.md", "docs/how-to/tracing.md", "docs/explanation/performance.md",
-	"docs/explanation/chaos.md", "docs/reference/conformance.md", "docs/how-to/troubleshooting.md",
-	"docs/explanation/security.md", "docs/reference/support.md", "docs/reference/release.md",
+	"docs/reference/rbac.md", "docs/how-to/tenants.md", "docs/how-to/operate.md",
+	"docs/explanation/losing-a-worker.md", "docs/explanation/fence.md", "docs/how-to/kueue.md",
+	"docs/how-to/from-multikueue.md", "docs/how-to/from-karmada.md", "docs/reference/metrics.md",
+	"docs/how-to/tracing.md", "docs/explanation/performance.md", "docs/explanation/chaos.md",
+	"docs/reference/conformance.md", "docs/how-to/troubleshooting.md", "docs/explanation/security.md",
+	"docs/reference/support.md", "docs/reference/release.md", "docs/how-to/platforms.md",
+	"docs/how-to/air-gapped.md", "docs/how-to/service-mesh.md", "docs/how-to/keep-logs.md",
 	"docs/reference/api.md",
 }
 
