@@ -9,6 +9,7 @@ CRD_REF_DOCS   := $(GO) tool -modfile=tools/crd-ref-docs/go.mod crd-ref-docs
 GOLANGCI_LINT  := $(GO) tool -modfile=$(CURDIR)/tools/golangci-lint/go.mod golangci-lint
 ACTIONLINT     := $(GO) tool -modfile=tools/actionlint/go.mod actionlint
 GOTESTSUM      := $(GO) tool -modfile=$(CURDIR)/tools/gotestsum/go.mod gotestsum
+HUGO           := $(GO) tool -modfile=$(CURDIR)/tools/hugo/go.mod hugo
 GOVULNCHECK    := $(GO) tool -modfile=$(CURDIR)/tools/govulncheck/go.mod govulncheck
 RELEASE        := $(GO) -C tools/release run .
 
@@ -34,9 +35,9 @@ gotest = mkdir -p $(CURDIR)/bin/tests && $(GOTESTSUM) --format pkgname --hide-su
 # release of Kubernetes, but for what `make test-more` runs.
 E2E ?=
 TESTED ?= 1.36
-# What `make test` leaves to `make test-more`: folders of e2e for other releases of Kubernetes, for upgrades and
-# for Kueue; folders whose tests run again on other releases; and tests of the same story at length.
-MORE_FOLDERS   := dispatch/skew|dispatch/fields|kueue|upgrade
+# What `make test` leaves to `make test-more`: folders of e2e for other releases of Kubernetes, for upgrades,
+# for Kueue and for the site; folders whose tests run again on other releases; and tests of the same story at length.
+MORE_FOLDERS   := dispatch/skew|dispatch/fields|kueue|site|upgrade
 # What both leave to `make clients`: its programs take minutes to fetch and build.
 CLIENT_FOLDERS := clients/terraform|clients/helm4
 MORE_RELEASES  := ./admission ./placement ./reflect ./spanning ./worker
@@ -269,6 +270,11 @@ verify: ## Generated files and formatting leave no diff
 	if [ "$$before" != "$$(git diff | sha256sum)" ] || [ -n "$$(git ls-files --others --exclude-standard)" ]; then \
 		git status --short; echo "verify: run 'make generate fmt' and commit what it changes" >&2; exit 1; \
 	fi
+
+.PHONY: site
+site: ## Build the docs as a site in bin/site, with Hugo (the first run compiles it for some minutes; VERSION=v1.2.3 for links to code)
+	@echo "==> The site (the first run compiles Hugo for some minutes)"
+	@HUGO_PARAMS_REF=$(or $(VERSION),main) $(HUGO) --source site --destination $(CURDIR)/bin/site --cleanDestinationDir --panicOnWarning --noBuildLock
 
 ##@ Release
 
