@@ -110,8 +110,8 @@ func (f terminal) inGit(name string) (worker, cluster string, secret func(token 
 	return worker, cluster, secret
 }
 
-// asData is a Secret's manifest with a token, and with data in place of stringData, which no conflict
-// is found in.
+// asData is a Secret's manifest with a token, and with data in place of stringData, in which the
+// API server finds no conflicts.
 func (f terminal) asData(manifest, token string, edits []func(*corev1.Secret)) string {
 	f.t.Helper()
 	var s corev1.Secret

@@ -67,7 +67,7 @@ func settable(spec v1alpha1.WorkerClusterSpec) v1alpha1.WorkerClusterSpec {
 	return settings
 }
 
-// ownSelector reports whether the admin has chosen otherwise than by name whose Jobs a worker takes.
+// ownSelector reports whether an admin selects otherwise than by name whose Jobs a worker takes.
 func (r registered) ownSelector(name string) bool {
 	return slices.ContainsFunc(r, func(w v1alpha1.WorkerCluster) bool {
 		return w.Name == name && w.Spec.NamespaceSelector != nil && !registration.SelectsNames(w.Spec.NamespaceSelector)

@@ -224,6 +224,15 @@ func (f *registerFlags) shapeNamespaces(changed func(string) bool, r *registrati
 	}
 }
 
+// shape applies the flags, and warns of a selector that register doesn't change.
+func (c *cli) shape(cmd *cobra.Command, f *registerFlags, r *registration.Request, found registered) {
+	own := found.ownSelector(r.Name)
+	f.shape(cmd, r, own)
+	if own && len(f.namespaces) > 0 {
+		c.say("warning: %s keeps its namespaceSelector, which isn't by name: it must select only namespaces in %s", r.Name, strings.Join(f.namespaces, ", "))
+	}
+}
+
 func (c *cli) register(cmd *cobra.Command, f *registerFlags, name string) error {
 	if err := f.check(cmd); err != nil {
 		return err
@@ -245,11 +254,7 @@ func (c *cli) register(cmd *cobra.Command, f *registerFlags, name string) error 
 	if request.Account != "" && cmd.Flags().Changed("token-duration") {
 		return usage(cmd, "%s already has a token: replace it by kubectl jobferry rotate %s --token-duration %s", name, name, f.tokenDuration)
 	}
-	own := found.ownSelector(name)
-	f.shape(cmd, &request, own)
-	if own && len(f.namespaces) > 0 {
-		c.say("warning: %s keeps its namespaceSelector, which isn't by name: it must select only namespaces in %s", name, strings.Join(f.namespaces, ", "))
-	}
+	c.shape(cmd, f, &request, found)
 	if !request.AllNamespaces && len(request.Namespaces) == 0 {
 		return usage(cmd, "in which namespaces of the worker may the hub have Jobs? Set --namespaces NAME,... or, if the worker is for this hub alone, --all-namespaces")
 	}

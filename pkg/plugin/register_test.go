@@ -11,8 +11,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/plugin/registration"
 )
 
-// registers is a hub on which west has a namespaceSelector, and is registered for namespaces; empty:
-// it isn't registered yet.
+// registers is a hub on which west has a namespaceSelector, and is registered for namespaces.
+// Without any, it isn't registered yet.
 func registers(t *testing.T, namespaces string, selector *metav1.LabelSelector) *fakeHub {
 	h := newHub(t)
 	h.answers["/api/v1/namespaces/kube-system"] = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "1a2b3c4d"}}

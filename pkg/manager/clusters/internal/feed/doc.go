@@ -43,6 +43,6 @@
 //	  StorageClasses, CSIDrivers                             1,000 each     4 MiB each
 //
 // It doesn't hold the Pod template of mirrors with a template of more than 64 KiB, and of further
-// ones when half of the memory is used. For these it reports no changes of the template (Drift), and
-// creates the mirror again if the hub changes the template of a suspended Job.
+// ones when half of the memory is used. For these no change of the template is reported (Drift),
+// and the mirror is created again if the hub changes the template of a suspended Job.
 package feed
