@@ -9,6 +9,7 @@ CRD_REF_DOCS   := $(GO) tool -modfile=tools/crd-ref-docs/go.mod crd-ref-docs
 GOLANGCI_LINT  := $(GO) tool -modfile=$(CURDIR)/tools/golangci-lint/go.mod golangci-lint
 ACTIONLINT     := $(GO) tool -modfile=tools/actionlint/go.mod actionlint
 GOTESTSUM      := $(GO) tool -modfile=$(CURDIR)/tools/gotestsum/go.mod gotestsum
+HUGO           := $(GO) tool -modfile=$(CURDIR)/tools/hugo/go.mod hugo
 GOVULNCHECK    := $(GO) tool -modfile=$(CURDIR)/tools/govulncheck/go.mod govulncheck
 RELEASE        := $(GO) -C tools/release run .
 
@@ -34,9 +35,9 @@ gotest = mkdir -p $(CURDIR)/bin/tests && $(GOTESTSUM) --format pkgname --hide-su
 # release of Kubernetes, but for what `make test-more` runs.
 E2E ?=
 TESTED ?= 1.36
-# What `make test` leaves to `make test-more`: folders of e2e for other releases of Kubernetes, for upgrades and
-# for Kueue; folders whose tests run again on other releases; and tests of the same story at length.
-MORE_FOLDERS   := dispatch/skew|dispatch/fields|kueue|upgrade
+# What `make test` leaves to `make test-more`: folders of e2e for other releases of Kubernetes, for upgrades,
+# for Kueue and for the site; folders whose tests run again on other releases; and tests of the same story at length.
+MORE_FOLDERS   := dispatch/skew|dispatch/fields|kueue|site|upgrade
 # What both leave to `make clients`: its programs take minutes to fetch and build.
 CLIENT_FOLDERS := clients/terraform|clients/helm4
 MORE_RELEASES  := ./admission ./placement ./reflect ./spanning ./worker
@@ -218,7 +219,7 @@ e2e-real: ## Helm, images and Jobs on real nodes (kubelet, containerd); needs ro
 	@exec bin/e2e-real
 
 .PHONY: conformance
-conformance: ## Kubernetes' own tests of Jobs, and JobSet's (PART=integration,drop-in,dispatcher,hub,jobset SHORT=1: see docs/conformance.md); real nodes as for e2e-real
+conformance: ## Kubernetes' own tests of Jobs, and JobSet's (PART=integration,drop-in,dispatcher,hub,jobset SHORT=1: see docs/reference/conformance.md); real nodes as for e2e-real
 	@$(GO) build -C e2e -o ../bin/conformance ./cmd/conformance
 	@exec bin/conformance $(if $(PART),-part $(PART)) $(if $(SHORT),-short) -logs bin/conformance-logs
 
@@ -237,9 +238,9 @@ clients: build ## Terraform, its provider for Kubernetes, and Helm 4, built from
 	JOBFERRY_BIN=$(CURDIR)/bin $(GO) -C e2e test -count 1 -timeout 20m -v ./clients/...
 
 .PHONY: matrix
-matrix: build ## The main stories for each pair of Kubernetes releases (HUB="1.33 1.35 1.37" WORKER="1.36 1.37"); writes docs/compatibility.md, and continues where it was stopped
+matrix: build ## The main stories for each pair of Kubernetes releases (HUB="1.33 1.35 1.37" WORKER="1.36 1.37"); writes docs/reference/compatibility.md, and continues where it was stopped
 	@$(GO) build -C e2e -o ../bin/matrix ./cmd/matrix
-	@JOBFERRY_BIN=$(CURDIR)/bin exec bin/matrix -hub "$(HUB)" -worker "$(WORKER)" -results bin/matrix-results -page docs/compatibility.md $(MATRIX)
+	@JOBFERRY_BIN=$(CURDIR)/bin exec bin/matrix -hub "$(HUB)" -worker "$(WORKER)" -results bin/matrix-results -page docs/reference/compatibility.md $(MATRIX)
 
 .PHONY: differential
 differential: ## The built-in and the embedded Job controller get the same Jobs, and must agree (SEEDS=500 SEED=1)
@@ -269,6 +270,11 @@ verify: ## Generated files and formatting leave no diff
 	if [ "$$before" != "$$(git diff | sha256sum)" ] || [ -n "$$(git ls-files --others --exclude-standard)" ]; then \
 		git status --short; echo "verify: run 'make generate fmt' and commit what it changes" >&2; exit 1; \
 	fi
+
+.PHONY: site
+site: ## Build the docs as a site in bin/site, with Hugo (the first run compiles it for some minutes; VERSION=v1.2.3 for links to code)
+	@echo "==> The site (the first run compiles Hugo for some minutes)"
+	@HUGO_PARAMS_REF=$(or $(VERSION),main) $(HUGO) --source site --destination $(CURDIR)/bin/site --cleanDestinationDir --panicOnWarning --noBuildLock
 
 ##@ Release
 
@@ -301,7 +307,7 @@ generate: ## Write the files that are derived from the code
 	$(call rbac,kueue,./pkg/manager/kueue,config/kueue)
 	$(call rbac,worker,./pkg/worker,config/worker)
 	$(call rbac,metrics-auth,./pkg/util/process,config/metrics-auth)
-	$(CRD_REF_DOCS) --source-path=pkg/api --config=tools/crd-ref-docs/config.yaml --renderer=markdown --output-path=docs/api.md --log-level=ERROR
+	$(CRD_REF_DOCS) --source-path=pkg/api --config=tools/crd-ref-docs/config.yaml --renderer=markdown --output-path=docs/reference/api.md --log-level=ERROR
 	cp config/crd/jobferry.dev_*.yaml charts/jobferry/files/crd/
 	cp $(filter-out %/kustomization.yaml,$(wildcard config/admission/*/*.yaml)) charts/jobferry/files/admission/
 	cp config/rbac/role.yaml charts/jobferry/files/rbac/manager.yaml
@@ -313,7 +319,7 @@ generate: ## Write the files that are derived from the code
 	cp config/worker/role.yaml charts/jobferry-worker/files/rbac/worker.yaml
 
 .PHONY: dashboard-pictures
-dashboard-pictures: build ## Take the pictures of docs/dashboard.md, in Chromium (Debian package chromium)
+dashboard-pictures: build ## Take the pictures of docs/how-to/dashboard.md, in Chromium (Debian package chromium)
 	JOBFERRY_BIN=$(CURDIR)/bin $(GO) -C e2e test -count 1 -timeout 20m -run 'TestDashboard|TestQueues' ./dashboard -args -pictures $(CURDIR)/docs/pictures
 
 .PHONY: grafana-picture

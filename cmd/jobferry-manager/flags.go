@@ -41,7 +41,7 @@ func addNamespaces(set *pflag.FlagSet, o *manager.Options) {
 
 func addHubKeys(set *pflag.FlagSet, o *manager.Options) {
 	set.StringSliceVar((*[]string)(&o.HubKeys), "keep-on-hub", o.HubKeys,
-		"keys of labels and annotations, or domains with all their keys, that aren't copied to workers; docs/jobs.md lists those that never are")
+		"keys of labels and annotations, or domains with all their keys, that aren't copied to workers; docs/reference/jobs.md lists those that never are")
 	set.StringSliceVar((*[]string)(&o.CarryAccountAnnotations), "carry-service-account-annotations", o.CarryAccountAnnotations,
 		"keys of annotations, or domains with all their keys, that are copied to workers with ServiceAccounts: whoever writes ServiceAccounts on the hub then asks for these rights there")
 }

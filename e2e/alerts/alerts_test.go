@@ -251,17 +251,17 @@ func (w world) expand(r rule, sample promql.Sample, at time.Duration) string {
 
 // The documentation lists the alerts, with their severity.
 func TestAlertsAreDocumented(t *testing.T) {
-	docs, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
+	docs, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "metrics.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := rules(t)
 	for name, r := range all {
 		if !strings.Contains(string(docs), "| `"+name+"` | "+r.Labels["severity"]+" |") {
-			t.Errorf("docs/metrics.md has no line of %s with severity %s", name, r.Labels["severity"])
+			t.Errorf("docs/reference/metrics.md has no line of %s with severity %s", name, r.Labels["severity"])
 		}
 	}
 	if listed := strings.Count(string(docs), "| `Jobferry"); listed != len(all) {
-		t.Errorf("docs/metrics.md has %d alerts, the chart has %d", listed, len(all))
+		t.Errorf("docs/reference/metrics.md has %d alerts, the chart has %d", listed, len(all))
 	}
 }

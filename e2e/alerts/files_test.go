@@ -102,10 +102,10 @@ var foreign = []string{
 
 var documented = regexp.MustCompile("(?m)^\\| `(jobferry_[a-z_]+)` \\| ([a-z]+) ")
 
-// What is asked is PromQL, and asks for metrics that docs/metrics.md has, or that
+// What is asked is PromQL, and asks for metrics that docs/reference/metrics.md has, or that
 // controller-runtime makes.
 func TestQueries(t *testing.T) {
-	docs, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
+	docs, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "metrics.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestQueries(t *testing.T) {
 		}
 		parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
 			if selector, ok := node.(*parser.VectorSelector); ok && !slices.Contains(known, selector.Name) {
-				t.Errorf("%s: docs/metrics.md has no %s", where, selector.Name)
+				t.Errorf("%s: docs/reference/metrics.md has no %s", where, selector.Name)
 			}
 			return nil
 		})

@@ -18,4 +18,20 @@
 // A seed makes the same Jobs, acts and faults at the same times again. What the processes make of
 // it differs from run to run, as they share a machine; so a violation is printed with the time line
 // of its Job, and all faults around it.
+//
+// # What runs
+//
+// Two of the workers have the embedded Job controller with the fence, one has the built-in. Two
+// have wrong clocks. workerLostTimeout is 30 s. The Jobs are of all kinds, and users suspend,
+// resume, scale, move, delete and recreate them. One in ten may run on several workers, and one in
+// ten is in a group. The hub shows the Pods of half of them. The program decides the expected end
+// of each Job before the run.
+//
+// # A violation
+//
+// The program prints each violation with all events of its Job in all clusters, and all faults
+// meanwhile. -job-kinds and -fault-kinds limit a run to the kinds that reproduce it, as in make
+// chaos SEED=7 JOBS=40 FAULTS=5 CHAOS='-job-kinds long -fault-kinds "black hole on link"'.
+// bin/chaos -seed 7 -print shows the schedule of a seed, which is always the same.
+// JOBFERRY_RIG_LOGS=<folder> keeps the logs of all processes.
 package chaos

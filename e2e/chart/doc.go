@@ -8,6 +8,6 @@
 // Nodes of the rig run no images, so the Deployments' Pods never start: the test starts the program
 // itself, with exactly their rights and arguments, but for the addresses that it listens on.
 //
-// Golden files are written anew by `go -C e2e test ./chart -run Golden -update`; docs/rbac.md by
-// `go -C e2e test ./chart -run Docs -update`.
+// Golden files are written anew by `go -C e2e test ./chart -run Golden -update`;
+// docs/reference/rbac.md by `go -C e2e test ./chart -run Docs -update`.
 package chart

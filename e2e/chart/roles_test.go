@@ -96,7 +96,7 @@ func TestCarryKinds(t *testing.T) {
 
 // The documentation has the table as it is.
 func TestDocs(t *testing.T) {
-	file := checkout.Path("docs", "rbac.md")
+	file := checkout.Path("docs", "reference", "rbac.md")
 	page, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -4,11 +4,11 @@
 //
 // Their namespaces have the label with which admission gives all new Jobs to the dispatcher,
 // because such clients don't know spec.managedBy. Those that look for a Job's Pods are tried twice:
-// before the hub shows Pods, and then. docs/tools.md says what comes of it.
+// before the hub shows Pods, and then. docs/how-to/tools.md says what comes of it.
 //
 // # How clients treat Jobferry's conditions
 //
-// What was read in the source of each client, for docs/tools.md. These look for a type:
+// What was read in the source of each client, for docs/how-to/tools.md. These look for a type:
 //
 //   - kube-controller-manager: CronJobs, and the TTL of finished Jobs: Complete or Failed that is
 //     True

@@ -55,9 +55,9 @@ func TestSkipPattern(t *testing.T) {
 	}
 }
 
-// docs/conformance.md shows each case that is left out, with its reason, and no other.
+// docs/reference/conformance.md shows each case that is left out, with its reason, and no other.
 func TestPageShowsWhatIsLeftOut(t *testing.T) {
-	page, err := os.ReadFile(checkout.Path("docs", "conformance.md"))
+	page, err := os.ReadFile(checkout.Path("docs", "reference", "conformance.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,13 +69,13 @@ func TestPageShowsWhatIsLeftOut(t *testing.T) {
 		for _, c := range cases {
 			row := "| " + string(part) + " | `" + c.Name + "` | " + c.Reason + " |\n"
 			if !strings.Contains(string(page), row) {
-				t.Errorf("docs/conformance.md lacks the row\n%s", row)
+				t.Errorf("docs/reference/conformance.md lacks the row\n%s", row)
 			}
 			shown++
 		}
 	}
 	rows := regexp.MustCompile("(?m)^\\| [a-z-]+ \\| `").FindAllString(string(page), -1)
 	if len(rows) != shown {
-		t.Errorf("docs/conformance.md has %d rows of cases that are left out, want %d", len(rows), shown)
+		t.Errorf("docs/reference/conformance.md has %d rows of cases that are left out, want %d", len(rows), shown)
 	}
 }

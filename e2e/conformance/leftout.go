@@ -47,7 +47,7 @@ const (
 
 const adopt = "should adopt matching orphans and release non-matching pods"
 
-// LeftOut are the tests that don't run, by part. docs/conformance.md shows them.
+// LeftOut are the tests that don't run, by part. docs/reference/conformance.md shows them.
 var LeftOut = map[Part][]Case{
 	Integration: {
 		{"TestManagedBy_Reenabling", gateOff},

@@ -18,7 +18,7 @@ func (r Result) Line(part Part) string {
 	}
 	line := fmt.Sprintf("%s: %s passed", part, strings.Join(counts, ", "))
 	if n := len(LeftOut[part]); n > 0 {
-		line += fmt.Sprintf("; %d left out (docs/conformance.md says why)", n)
+		line += fmt.Sprintf("; %d left out (docs/reference/conformance.md says why)", n)
 	}
 	return line
 }

@@ -6,6 +6,6 @@
 //
 // Kueue joins the hub for the page of its queues.
 //
-// With -pictures, the tests write the pictures of docs/dashboard.md. Where there is no Chromium and
-// it can't be installed, the tests say so loudly, and are skipped.
+// With -pictures, the tests write the pictures of docs/how-to/dashboard.md. Where there is no
+// Chromium and it can't be installed, the tests say so loudly, and are skipped.
 package dashboard

@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	pictures = flag.String("pictures", "", "write the pictures of docs/dashboard.md to this folder")
+	pictures = flag.String("pictures", "", "write the pictures of docs/how-to/dashboard.md to this folder")
 	jobs     = flag.Int("jobs", 300, "how many Jobs TestManyJobs has")
 	slowest  = flag.Duration("slowest", time.Minute, "how long a page of TestManyJobs may take; other tests may share the machine")
 	indexes  = flag.Int("indexes", 100_000, "how many indexes its largest Job has")

@@ -15,7 +15,8 @@
 //	<!-- by: e2e/dispatch -->   right above a block: it isn't run here, the tests in that folder show what it says
 //
 // The tests of links and of statements need no clusters: links lead somewhere, and what pages would
-// easily contradict each other about is said alike.
+// easily contradict each other about is said alike. Another
+// counts the words: the docs are to stay short.
 //
 // # The stage hand
 //

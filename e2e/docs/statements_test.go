@@ -1,8 +1,8 @@
 package docs_test
 
 import (
+	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,13 +15,21 @@ import (
 // texts are the pages that people read, by their paths in the checkout.
 func texts(t *testing.T) []string {
 	t.Helper()
-	found, err := filepath.Glob(checkout.Path("docs", "*.md"))
+	return append([]string{"README.md", "CONTRIBUTING.md", "e2e/README.md"}, pagesOfDocs(t)...)
+}
+
+// pagesOfDocs are the pages in docs and its folders.
+func pagesOfDocs(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	err := fs.WalkDir(os.DirFS(checkout.Path()), "docs", func(path string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".md") {
+			all = append(all, path)
+		}
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	all := []string{"README.md", "CONTRIBUTING.md", "e2e/README.md"}
-	for _, file := range found {
-		all = append(all, "docs/"+filepath.Base(file))
 	}
 	return all
 }
@@ -38,10 +46,10 @@ func read(t *testing.T, page string) string {
 // oneLine is a text without its line breaks.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// Only docs/support.md says which versions of Kubernetes are supported, and which older ones may
-// work: those of the rig, and that of the charts.
+// Only docs/reference/support.md says which versions of Kubernetes are supported, and which older
+// ones may work: those of the rig, and that of the charts.
 func TestVersionsAreStatedOnce(t *testing.T) {
-	const page = "docs/support.md"
+	const page = "docs/reference/support.md"
 	support := oneLine(read(t, page))
 	_, promise, _ := strings.Cut(support, "**Kubernetes ")
 	promise, _, _ = strings.Cut(promise, "**")
@@ -61,7 +69,7 @@ func TestVersionsAreStatedOnce(t *testing.T) {
 	}
 	versions := regexp.MustCompile(`[^.\d](1\.3[0-2] (or|and) later|1\.3[0-3] to 1\.\d\d)`)
 	for _, other := range texts(t) {
-		if other == page || other == "docs/compatibility.md" || other == "e2e/README.md" {
+		if other == page || other == "docs/reference/compatibility.md" || other == "e2e/README.md" {
 			continue
 		}
 		text := strings.ReplaceAll(oneLine(read(t, other)), "its release 1.30 and later", "") // cluster-autoscaler's
@@ -75,11 +83,11 @@ func TestVersionsAreStatedOnce(t *testing.T) {
 func TestRegistrationIsStatedOnce(t *testing.T) {
 	for _, page := range texts(t) {
 		byHand := strings.Contains(read(t, page), "label secret ") && strings.Contains(read(t, page), "jobferry.dev/worker-cluster=true")
-		if byHand != (page == "docs/register.md") {
+		if byHand != (page == "docs/how-to/register.md") {
 			t.Errorf("%s has the registration by hand: %t", page, byHand)
 		}
 	}
-	for _, page := range []string{"README.md", "docs/register.md", "docs/workers.md"} {
+	for _, page := range []string{"README.md", "docs/how-to/register.md", "docs/reference/workers.md"} {
 		if !regexp.MustCompile("`kubectl jobferry register`(\\]\\([^)]*\\))? makes a cluster a worker").MatchString(oneLine(read(t, page))) {
 			t.Errorf("%s doesn't say that kubectl jobferry register makes a cluster a worker", page)
 		}
@@ -110,15 +118,15 @@ func TestDefaultPodIsStatedAlike(t *testing.T) {
 		ofCommand = "the newest running Pod"
 	)
 	row := "`log`: " + ofLog + ". `exec`, `attach`, `portforward`: " + ofCommand + " |"
-	if !strings.Contains(read(t, "docs/logs.md"), row) {
-		t.Errorf("docs/logs.md doesn't have: %s", row)
+	if !strings.Contains(read(t, "docs/how-to/logs.md"), row) {
+		t.Errorf("docs/how-to/logs.md doesn't have: %s", row)
 	}
-	plugin := read(t, "docs/kubectl.md")
+	plugin := read(t, "docs/reference/kubectl.md")
 	for verb, want := range map[string]string{"logs": ofLog, "attach": ofCommand, "cp": ofCommand, "exec": ofCommand, "port-forward": ofCommand} {
 		_, section, _ := strings.Cut(plugin, "\n## "+verb+"\n")
 		section, _, _ = strings.Cut(section, "\n## ")
 		if !strings.Contains(section, want) {
-			t.Errorf("docs/kubectl.md says nothing of %s for %s", want, verb)
+			t.Errorf("docs/reference/kubectl.md says nothing of %s for %s", want, verb)
 		}
 	}
 }

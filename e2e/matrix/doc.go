@@ -2,7 +2,7 @@
 // releases, one for the hub and one for its workers, and writes which features work with which
 // pair.
 //
-//	features (table) x pairs --> runs of test packages --> files of results --> docs/compatibility.md
+//	features (table) x pairs --> runs of test packages --> files of results --> docs/reference/compatibility.md
 //
 // Words:
 //   - feature: a row of the page, with the tests that show it: its stories.

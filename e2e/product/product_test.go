@@ -105,12 +105,12 @@ func TestChartsAgreeWithTheVersion(t *testing.T) {
 		}
 		versions = append(versions, chart.AppVersion)
 	}
-	page, err := os.ReadFile(checkout.Path("docs", "install.md"))
+	page, err := os.ReadFile(checkout.Path("docs", "how-to", "install.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if build := "--build-arg VERSION=" + versions[0] + " "; versions[0] != versions[1] || !strings.Contains(string(page), build) {
-		t.Errorf("the charts' appVersions are %v; docs/install.md builds with %q", versions, build)
+		t.Errorf("the charts' appVersions are %v; docs/how-to/install.md builds with %q", versions, build)
 	}
 }
 

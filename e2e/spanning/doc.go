@@ -1,4 +1,4 @@
 // Package spanning holds the stories of Jobs that run on several workers at once, on real API
-// servers with the built-in and the embedded Job controller: docs/spanning.md says what is
+// servers with the built-in and the embedded Job controller: docs/how-to/spanning.md says what is
 // promised.
 package spanning

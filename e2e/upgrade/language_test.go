@@ -62,8 +62,8 @@ func (s *stage) kubectl(args ...string) string {
 	return s.Kubectl(s.hub, "", args...)
 }
 
-// installHub installs or upgrades the chart of the hub as docs/operate.md says, and replaces the
-// manager, as the Deployment's rollout does: the new one starts before the old one ends.
+// installHub installs or upgrades the chart of the hub as docs/how-to/operate.md says, and replaces
+// the manager, as the Deployment's rollout does: the new one starts before the old one ends.
 func (s *stage) installHub(v version, args ...string) {
 	s.t.Helper()
 	s.helm(s.hub, hubChart, v, args...)

@@ -12,7 +12,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
 
-// State of a hub Job in a word. docs/jobs.md says what each means, and what to do.
+// State of a hub Job in a word. docs/reference/jobs.md says what each means, and what to do.
 type State string
 
 // The states, in their order for people: what needs a look comes first.

@@ -112,21 +112,21 @@ func drawJob(t *rapid.T) *batchv1.Job {
 
 // Each state is explained to users.
 func TestStatesAreDocumented(t *testing.T) {
-	text, err := os.ReadFile("../../docs/jobs.md")
+	text, err := os.ReadFile("../../docs/reference/jobs.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, state := range jobview.States {
 		if !strings.Contains(string(text), "`"+string(state)+"`") {
-			t.Errorf("docs/jobs.md has no row for %s", state)
+			t.Errorf("docs/reference/jobs.md has no row for %s", state)
 		}
 	}
-	if text, err = os.ReadFile("../../docs/workers.md"); err != nil {
+	if text, err = os.ReadFile("../../docs/reference/workers.md"); err != nil {
 		t.Fatal(err)
 	}
 	for _, state := range jobview.WorkerStates {
 		if !strings.Contains(string(text), "`"+string(state)+"`") {
-			t.Errorf("docs/workers.md has no row for %s", state)
+			t.Errorf("docs/reference/workers.md has no row for %s", state)
 		}
 	}
 }

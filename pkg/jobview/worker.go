@@ -7,7 +7,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// WorkerState of a WorkerCluster in a word. docs/workers.md says what each means, and what to do.
+// WorkerState of a WorkerCluster in a word. docs/reference/workers.md says what each means, and
+// what to do.
 type WorkerState string
 
 // The states of a worker.

@@ -1,7 +1,8 @@
 package manager
 
 // What the manager asks of the hub, but for its workers (package clusters) and what goes along with
-// Jobs (package carry). docs/rbac.md has the reasons; config/rbac is made from these lines.
+// Jobs (package carry). docs/reference/rbac.md has the reasons; config/rbac is made from these
+// lines.
 //
 // +kubebuilder:rbac:groups="",resources=namespaces,resourceNames=kube-system,verbs=get
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch

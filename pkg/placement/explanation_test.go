@@ -250,9 +250,9 @@ func TestShortagesAreBounded(t *testing.T) {
 	}
 }
 
-// The example in docs/logs.md is what kubectl jobferry why prints for such workers.
+// The example in docs/how-to/logs.md is what kubectl jobferry why prints for such workers.
 func TestExampleOfTheDocs(t *testing.T) {
-	docs, err := os.ReadFile("../../docs/logs.md")
+	docs, err := os.ReadFile("../../docs/how-to/logs.md")
 	if err != nil {
 		t.Fatal(err)
 	}

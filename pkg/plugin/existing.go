@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,10 +57,21 @@ func (c *cli) existing(ctx context.Context, hub client.Client, name string) (reg
 
 // settable returns the fields of a spec that a registration sets. All others are the admin's.
 func settable(spec v1alpha1.WorkerClusterSpec) v1alpha1.WorkerClusterSpec {
-	return v1alpha1.WorkerClusterSpec{
+	settings := v1alpha1.WorkerClusterSpec{
 		JobController: spec.JobController, Capacity: spec.Capacity,
 		CreateNamespaces: spec.CreateNamespaces, Carry: spec.Carry,
 	}
+	if registration.SelectsNames(spec.NamespaceSelector) {
+		settings.NamespaceSelector = spec.NamespaceSelector
+	}
+	return settings
+}
+
+// ownSelector reports whether an admin selects otherwise than by name whose Jobs a worker takes.
+func (r registered) ownSelector(name string) bool {
+	return slices.ContainsFunc(r, func(w v1alpha1.WorkerCluster) bool {
+		return w.Name == name && w.Spec.NamespaceSelector != nil && !registration.SelectsNames(w.Spec.NamespaceSelector)
+	})
 }
 
 // fromSecret adds what only the registration Secret knows.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-var update = flag.Bool("update", false, "write docs/kubectl.md anew")
+var update = flag.Bool("update", false, "write docs/reference/kubectl.md anew")
 
 // reference heads the page that is made from the commands.
 const reference = `# kubectl jobferry
@@ -45,9 +45,9 @@ The plugin works with a manager of the same minor release, of the one before, an
 they're further apart, each command prints a warning on standard error.
 `
 
-// docs/kubectl.md is what the commands say of themselves.
+// docs/reference/kubectl.md is what the commands say of themselves.
 func TestReference(t *testing.T) {
-	const file = "../../docs/kubectl.md"
+	const file = "../../docs/reference/kubectl.md"
 	var b strings.Builder
 	b.WriteString(reference)
 	for _, cmd := range newCLI(genericiooptions.NewTestIOStreamsDiscard(), clock.RealClock{}).command().Commands() {

@@ -80,7 +80,7 @@ func (f *registerFlags) add(cmd *cobra.Command) {
 	set := cmd.Flags()
 	set.StringVar(&f.server, "server", "", "Address at which the hub reaches the worker's API server (default: the address of the context)")
 	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "The hub may have Jobs in each namespace of the worker, which is worth cluster-admin of the worker")
-	set.StringSliceVar(&f.namespaces, "namespaces", nil, "The hub may have Jobs only in these namespaces of the worker. Missing ones are created")
+	set.StringSliceVar(&f.namespaces, "namespaces", nil, "The hub may have Jobs only in these namespaces of the worker, and places only Jobs of these there (namespaceSelector). Missing ones are created")
 	set.StringVar(&f.origin, "origin", "", "The --origin of the hub's manager, if it has one (default: the UID of the hub's namespace kube-system)")
 	set.StringSliceVar(&f.carry, "carry", nil, "Kinds that the manager copies to the worker along with Jobs: "+strings.Join(kindsToCarry, ", "))
 	set.BoolVar(&f.noNamespaces, "no-create-namespaces", false, "Don't let the manager create namespaces in the worker")
@@ -173,9 +173,9 @@ func given(value string) []string {
 }
 
 // shape applies the flags that are given to the present registration.
-func (f *registerFlags) shape(cmd *cobra.Command, r *registration.Request) {
+func (f *registerFlags) shape(cmd *cobra.Command, r *registration.Request, ownSelector bool) {
 	changed := cmd.Flags().Changed
-	f.shapeNamespaces(changed, r)
+	f.shapeNamespaces(changed, r, ownSelector)
 	if changed("origin") {
 		r.Origin = v1alpha1.Origin(f.origin)
 	}
@@ -206,10 +206,13 @@ func (f *registerFlags) shape(cmd *cobra.Command, r *registration.Request) {
 }
 
 // shapeNamespaces applies the flags that say in which namespaces the hub has Jobs.
-func (f *registerFlags) shapeNamespaces(changed func(string) bool, r *registration.Request) {
+func (f *registerFlags) shapeNamespaces(changed func(string) bool, r *registration.Request, ownSelector bool) {
 	if changed("all-namespaces") || changed("namespaces") {
 		if f.allNamespaces && len(r.Namespaces) > 0 {
-			r.Spec.CreateNamespaces = nil
+			r.Spec.CreateNamespaces, r.Spec.NamespaceSelector = nil, nil
+		}
+		if len(f.namespaces) > 0 && !ownSelector {
+			r.Spec.NamespaceSelector = registration.SelectNames(f.namespaces)
 		}
 		r.AllNamespaces, r.Namespaces = f.allNamespaces, f.namespaces
 	}
@@ -218,6 +221,15 @@ func (f *registerFlags) shapeNamespaces(changed func(string) bool, r *registrati
 	}
 	if len(r.Namespaces) > 0 {
 		r.Spec.CreateNamespaces = ptr.To(false)
+	}
+}
+
+// shape applies the flags, and warns of a selector that register doesn't change.
+func (c *cli) shape(cmd *cobra.Command, f *registerFlags, r *registration.Request, found registered) {
+	own := found.ownSelector(r.Name)
+	f.shape(cmd, r, own)
+	if own && len(f.namespaces) > 0 {
+		c.say("warning: %s keeps its namespaceSelector, which isn't by name: it must select only namespaces in %s", r.Name, strings.Join(f.namespaces, ", "))
 	}
 }
 
@@ -242,7 +254,7 @@ func (c *cli) register(cmd *cobra.Command, f *registerFlags, name string) error 
 	if request.Account != "" && cmd.Flags().Changed("token-duration") {
 		return usage(cmd, "%s already has a token: replace it by kubectl jobferry rotate %s --token-duration %s", name, name, f.tokenDuration)
 	}
-	f.shape(cmd, &request)
+	c.shape(cmd, f, &request, found)
 	if !request.AllNamespaces && len(request.Namespaces) == 0 {
 		return usage(cmd, "in which namespaces of the worker may the hub have Jobs? Set --namespaces NAME,... or, if the worker is for this hub alone, --all-namespaces")
 	}

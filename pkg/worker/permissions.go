@@ -1,7 +1,7 @@
 package worker
 
-// What the controller asks of its cluster. docs/rbac.md has the reasons; config/worker is made from
-// these lines.
+// What the controller asks of its cluster. docs/reference/rbac.md has the reasons; config/worker is
+// made from these lines.
 //
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;patch;delete
 // +kubebuilder:rbac:groups=batch,resources=jobs/status,verbs=update

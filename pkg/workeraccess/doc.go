@@ -3,7 +3,7 @@
 // derived:
 //
 //	        ┌─> ClusterRole, Roles  kubectl jobferry register
-//	Rules ──┼─> Table               docs/register.md
+//	Rules ──┼─> Table               docs/how-to/register.md
 //	        └─> tests               what fails with a role without the rule
 //
 // # Vocabulary

@@ -139,7 +139,7 @@ func TestToken(t *testing.T) {
 // The documentation has this table.
 func TestDocumented(t *testing.T) {
 	const (
-		file  = "../../docs/register.md"
+		file  = "../../docs/how-to/register.md"
 		begin = "<!-- workeraccess.Table: go test ./pkg/workeraccess -update -->\n"
 		end   = "<!-- end -->\n"
 	)

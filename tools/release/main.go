@@ -1,5 +1,5 @@
 // Command release makes the files of a release, and pushes them to a registry. `make release` and
-// `make push` call it; docs/release.md says what is in a release.
+// `make push` call it; docs/reference/release.md says what is in a release.
 //
 //	checkout ──> programs ──> archives, image, SBOMs ─┐
 //	         ──> charts ──────────────────────────────┼──> provenance ──> SHA256SUMS

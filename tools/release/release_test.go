@@ -179,7 +179,8 @@ func TestRelease(t *testing.T) {
 	checkPush(t, dist)
 }
 
-// checkFiles checks that a release has the files that docs/release.md lists, and no others.
+// checkFiles checks that a release has the files that docs/reference/release.md lists, and no
+// others.
 func checkFiles(t *testing.T, made map[string][]byte) {
 	t.Helper()
 	want := []string{

@@ -64,9 +64,9 @@ func TestCheckoutsLeaveNoToken(t *testing.T) {
 	}
 }
 
-// The weekly matrix has the versions of Kubernetes that docs/support.md promises.
+// The weekly matrix has the versions of Kubernetes that docs/reference/support.md promises.
 func TestTheMatrixIsWhatIsSupported(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(repository, "docs", "support.md"))
+	page, err := os.ReadFile(filepath.Join(repository, "docs", "reference", "support.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,6 +86,6 @@ func TestTheMatrixIsWhatIsSupported(t *testing.T) {
 		}
 	}
 	if len(supported) < 5 || !slices.IsSorted(supported) {
-		t.Errorf("docs/support.md promises %v", supported)
+		t.Errorf("docs/reference/support.md promises %v", supported)
 	}
 }

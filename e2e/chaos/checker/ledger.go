@@ -173,7 +173,7 @@ func (c *Checker) difference(r *record) Difference {
 
 // isUnheardOf reports whether the hub never heard of a Pod's mirror: it came and went while its
 // worker was out of sight. "A Pod that came and went while nobody watched doesn't count", says
-// docs/metrics.md.
+// docs/reference/metrics.md.
 func (c *Checker) isUnheardOf(p *pod, account usage.Account) bool {
 	isIts := func(m usage.Mirror) bool { return m.UID == p.owner }
 	return p.goneAt != nil && !slices.ContainsFunc(account, isIts) && len(c.blindness(p.where, p.seen, *p.goneAt)) > 0

@@ -12,7 +12,7 @@ import (
 
 // noticing is how long it may take until the manager has noticed that a worker's etcd was put back,
 // read everything there again, and suspended what knows too little. "What their Pods do between the
-// restore and the suspension is done twice", says docs/operate.md.
+// restore and the suspension is done twice", says docs/how-to/operate.md.
 const noticing = 20 * time.Second
 
 // restoring is the restore of a cluster's etcd during which, or just after which, something was
@@ -28,7 +28,7 @@ func (c *Checker) restoring(cluster string, at time.Duration) *Trouble {
 }
 
 // isRestoringHub reports whether the hub's etcd is being put back, or was a moment ago. Watches
-// show what has become of each Job then: "Back up and restore the hub" in docs/operate.md.
+// show what has become of each Job then: "Back up and restore the hub" in docs/how-to/operate.md.
 func (c *Checker) isRestoringHub(at time.Duration) bool {
 	return c.restoring(schedule.Hub, at) != nil
 }
@@ -45,7 +45,8 @@ func versionOf(j *batchv1.Job) int64 {
 }
 
 // forgets reports whether the hub may not know any more what Pods of the Job did: it came back with
-// the backup, or was divided otherwise then. "Back up and restore the hub" in docs/operate.md.
+// the backup, or was divided otherwise then. "Back up and restore the hub" in
+// docs/how-to/operate.md.
 func (r *record) forgets() bool { return r.returned || r.rewound && r.story.Divided() }
 
 // excuseOfRestored says why a Pod may run again what was done: it was made just after its worker's

@@ -16,7 +16,7 @@ import (
 
 // observeSwept takes in that a mirror is being deleted, or gone: perhaps by a janitor. "If somebody
 // deletes the mirror, the manager creates it again, with the progress that the hub knows", says
-// docs/jobs.md. What the hub doesn't know then is done again.
+// docs/reference/jobs.md. What the hub doesn't know then is done again.
 func (c *Checker) observeSwept(r *record, e Event) {
 	_, known := r.swept[e.Job.UID]
 	if known || r.hub == nil || !e.Gone && e.Job.DeletionTimestamp == nil || !c.isAt(schedule.DeleteMirrors, e.Where, e.At) {
@@ -71,7 +71,7 @@ func isForsaken(said *corev1.Event) bool {
 }
 
 // mayVanish reports whether the Job waits for its worker, and a janitor or a restore may have taken
-// its mirror there: "With on-cluster-lost: Wait, it isn't run again", says docs/jobs.md.
+// its mirror there: "With on-cluster-lost: Wait, it isn't run again", says docs/reference/jobs.md.
 func (c *Checker) mayVanish(r *record) bool {
 	return r.story.Waits() && slices.ContainsFunc(c.trouble, func(t Trouble) bool {
 		_, home := r.homes[t.Fault.Target]

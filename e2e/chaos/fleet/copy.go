@@ -12,7 +12,8 @@ import (
 )
 
 // backupAge is how old a backup of the hub is when a copy is started from it: "It isn't guaranteed
-// for a backup that is less than 20 s old when the copy's manager starts", says docs/operate.md.
+// for a backup that is less than 20 s old when the copy's manager starts", says
+// docs/how-to/operate.md.
 const backupAge = 25 * time.Second
 
 // CopyHub starts a copy of the hub from a backup of its etcd, with a manager of its own, and

@@ -46,7 +46,7 @@ const (
 	partSpec   = "spec"
 )
 
-// backupAge is how old a backup of the hub is at least when it's put back: docs/operate.md
+// backupAge is how old a backup of the hub is at least when it's put back: docs/how-to/operate.md
 // guarantees less for one that is less than 20 s old.
 const backupAge = 25 * time.Second
 

@@ -5,7 +5,7 @@
 //	markers in the code ──make generate──▶ config/*/role.yaml ──▶ chart, kustomize
 //	                                              ║ equal
 //	Table ────────────────────────────────────────╝
-//	  ├─▶ docs/rbac.md
+//	  ├─▶ docs/reference/rbac.md
 //	  └─▶ the audit log of a run: every right is used, or its row says why no run shows it
 //
 // # Words

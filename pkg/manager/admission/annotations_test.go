@@ -42,9 +42,10 @@ func annotations(t *testing.T, heading string) (keys []string) {
 	return keys
 }
 
-// Users may set the annotations that names.go has for them, and docs/submit.md explains them.
+// Users may set the annotations that names.go has for them, and docs/how-to/submit.md explains
+// them.
 func TestAnnotationsOfUsers(t *testing.T) {
-	p, docs := loadPolicy(t, "jobs-policy.yaml"), readFile(t, "docs", "submit.md")
+	p, docs := loadPolicy(t, "jobs-policy.yaml"), readFile(t, "docs", "how-to", "submit.md")
 	for _, key := range annotations(t, "Names on hub Jobs that users set.") {
 		for _, message := range p.denied(request{object: newJob(v1alpha1.ManagedByDispatcher, key, "?!")}) {
 			if strings.Contains(message, "only Jobferry") {
@@ -52,7 +53,7 @@ func TestAnnotationsOfUsers(t *testing.T) {
 			}
 		}
 		if !strings.Contains(docs, "`"+key+"`") {
-			t.Errorf("docs/submit.md doesn't explain %s", key)
+			t.Errorf("docs/how-to/submit.md doesn't explain %s", key)
 		}
 	}
 }

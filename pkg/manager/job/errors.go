@@ -103,12 +103,12 @@ func forbidden(err error) []dispatch.Report {
 	switch {
 	case errors.As(err, &ofWorker) && apierrors.IsForbidden(ofWorker.err):
 		message = "Worker " + ofWorker.worker + " forbids what this Job needs; the permissions of its kubeconfig " +
-			"are to be those that docs/register.md lists: " + ofWorker.err.Error()
+			"are to be those that docs/how-to/register.md lists: " + ofWorker.err.Error()
 	case errors.As(err, &ofWorker) && isRefusal(ofWorker.err):
 		message = "Worker " + ofWorker.worker + " refuses what the manager asks of this Job: " + ofWorker.err.Error()
 	case errors.As(err, &ofHub) && isRefusal(ofHub.err):
 		message = "The hub refuses the manager's write to this Job; its RBAC and its admission must allow the " +
-			"manager's account what docs/rbac.md lists: " + ofHub.err.Error()
+			"manager's account what docs/reference/rbac.md lists: " + ofHub.err.Error()
 	default:
 		return nil
 	}

@@ -41,7 +41,11 @@
 //
 // Namespaces share the places for requests and streams (limiter). So a tenant can't take them all,
 // with however many users. A request takes its place after the authorization: a user without the
-// right takes none.
+// right takes none. A namespace gets a further place only while it has fewer than a quarter of the
+// free ones: at most 200 of 1,000, and there is room for the next even if 25 others take all they
+// can. The same rule applies to watches, to the 100 places for all other requests (20 for a user),
+// to the 8 of these that may be for events, and, for each user, to the 50 SubjectAccessReviews at a
+// time. A denial is remembered for 5 s, and a permission never.
 //
 // # A Job in several workers
 //

@@ -72,7 +72,7 @@ func (b Build) predicate() (*structpb.Struct, error) {
 	}
 	typed := &provenance.Provenance{
 		BuildDefinition: &provenance.BuildDefinition{
-			BuildType:          repository + "/blob/" + b.Version + "/docs/release.md",
+			BuildType:          repository + "/blob/" + b.Version + "/docs/reference/release.md",
 			ExternalParameters: parameters,
 			ResolvedDependencies: []*attestation.ResourceDescriptor{
 				{Uri: "git+" + repository + "@" + b.Commit, Digest: map[string]string{"gitCommit": b.Commit}},

@@ -97,7 +97,7 @@ func TestProvenance(t *testing.T) {
   "predicateType": "https://slsa.dev/provenance/v1",
   "predicate": {
     "buildDefinition": {
-      "buildType": "https://github.com/jobferry/jobferry/blob/v0.1.0/docs/release.md",
+      "buildType": "https://github.com/jobferry/jobferry/blob/v0.1.0/docs/reference/release.md",
       "externalParameters": {
         "command": "make release VERSION=v0.1.0",
         "version": "v0.1.0"

@@ -164,7 +164,7 @@ func play(seed uint64, l load, q queue) (o outcome) {
 	return o
 }
 
-// What docs/waiting.md says of the trace.
+// What docs/explanation/waiting.md says of the trace.
 func TestTrace(t *testing.T) {
 	for _, load := range loads[:3] {
 		if o := play(1, load, &lineQueue{}); o.used < .95 || o.wideStarted < 15 || o.late > 1.1 {

@@ -26,4 +26,23 @@
 // too: it has each object once, few objects that aren't held, and an end in time. Too many mirrors
 // make a worker not Ready. Too many objects of another kind leave that kind unknown, and State says
 // so.
+//
+// The bounds of a worker's objects, in number and memory:
+//
+//	nodes                                                   10,000         32 MiB
+//	unfinished Pods                                         50,000         96 MiB
+//	times of Pods of Jobs                                  150,000         96 MiB
+//	ResourceQuotas, LimitRanges                             10,000 each    32 MiB each
+//	PriorityClasses, RuntimeClasses                          1,000 each     4 MiB each
+//	with devices: DeviceClasses                              1,000          4 MiB
+//	              ResourceSlices, ResourceClaims            20,000 each    64, 32 MiB
+//	              ResourceClaimTemplates                     5,000          8 MiB
+//	from the first Job with claims on:
+//	  PersistentVolumeClaims, PersistentVolumes             20,000 each    48 MiB each
+//	  CSIStorageCapacities; CSINodes                        20,000; 10,000 24, 16 MiB
+//	  StorageClasses, CSIDrivers                             1,000 each     4 MiB each
+//
+// It doesn't hold the Pod template of mirrors with a template of more than 64 KiB, and of further
+// ones when half of the memory is used. For these no change of the template is reported (Drift),
+// and the mirror is created again if the hub changes the template of a suspended Job.
 package feed
