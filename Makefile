@@ -274,7 +274,7 @@ verify: ## Generated files and formatting leave no diff
 .PHONY: site
 site: ## Build the docs as a site in bin/site, with Hugo (the first run compiles it for some minutes; VERSION=v1.2.3 for links to code)
 	@echo "==> The site (the first run compiles Hugo for some minutes)"
-	@HUGO_PARAMS_REF=$(or $(VERSION),main) $(HUGO) --source site --destination $(CURDIR)/bin/site --cleanDestinationDir --panicOnWarning --noBuildLock
+	@HUGO_PARAMS_REF=$(or $(VERSION),main) $(HUGO) --source tools/site --destination $(CURDIR)/bin/site --cleanDestinationDir --panicOnWarning --noBuildLock
 
 ##@ Release
 

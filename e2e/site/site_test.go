@@ -26,7 +26,7 @@ func build(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), "go", "tool", "-modfile="+checkout.Path("tools", "hugo", "go.mod"), "hugo",
-		"--source", "site", "--destination", dir, "--panicOnWarning", "--noBuildLock")
+		"--source", "tools/site", "--destination", dir, "--panicOnWarning", "--noBuildLock")
 	cmd.Dir = checkout.Path()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
