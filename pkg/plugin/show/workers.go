@@ -57,8 +57,8 @@ func Workers(items []v1alpha1.WorkerCluster, now time.Time, wide bool) Table {
 }
 
 func wideWorker(w *v1alpha1.WorkerCluster, now time.Time) []cell {
-	contact := none
-	if w.Status.LastContactTime != nil {
+	contact := none // of a worker in touch, it's as old as the last change of its status
+	if w.Status.LastContactTime != nil && jobview.IsOutOfTouch(w) {
 		contact = age(now, *w.Status.LastContactTime)
 	}
 	message := ""
