@@ -22,7 +22,7 @@ func TestShellsGetPlainNames(t *testing.T) {
 	}
 }
 
-// A Job may have very many indexes: those that begin as the word does are counted up, not looked for.
+// A Job may have very many indexes: those that begin as the word does are counted up.
 func TestIndexesFrom(t *testing.T) {
 	for _, row := range []struct {
 		begun       string

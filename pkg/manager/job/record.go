@@ -119,8 +119,8 @@ type mirrorMemory struct {
 	isMissed bool
 	// isSought: see dispatch.Worker.
 	isSought bool
-	// neverHad: the worker has refused the Job, and had no mirror of it before. unanswered: a create got
-	// no answer, so that there may be one.
+	// neverHad: the worker has refused the Job, and had no mirror of it before. unanswered: a create
+	// got no answer, so that there may be one.
 	neverHad, unanswered bool
 	// isConfirmed: this process has asked the worker itself for a mirror that its watch doesn't show.
 	isConfirmed bool

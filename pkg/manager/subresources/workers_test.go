@@ -229,7 +229,7 @@ func TestALongListLeavesSomeForOthers(t *testing.T) {
 	}
 }
 
-// A worker that fills each chunk, or has the Pods of others, doesn't keep the manager busy for long.
+// A worker that fills each chunk, or has others' Pods, doesn't keep the manager busy for long.
 func TestALongListOfOneWorkerEnds(t *testing.T) {
 	padded := pod("job-a")
 	padded.Annotations = map[string]string{"padding": strings.Repeat("x", 3<<20)}
