@@ -1,15 +1,21 @@
 package dashboard
 
 import (
+	"fmt"
+	"math"
+	"strings"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
 
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
+	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
@@ -22,6 +28,7 @@ func TestDashboard(t *testing.T) {
 	d := s.serve()
 	s.Visit(d.URL)
 	s.Until("#empty", "No workers yet", "kubectl jobferry register")
+	s.Gone(`nav a[href$="/queues"]`)
 	s.looks("")
 	s.Visit(d.base + "/jobs")
 	s.Until("#empty", "No Jobs yet")
@@ -32,10 +39,14 @@ func TestDashboard(t *testing.T) {
 	s.submitAll()
 	s.jobsPage(d)
 	s.jobPages(d)
+	s.submitMore()
+	s.logOf(d)
+	s.failedIndexes(d)
 	s.losesWorker(d)
 	s.usagePage(d)
 	s.losesHub(d)
 	s.forbidden()
+	s.noJobferry()
 }
 
 // submitAll creates a Job of each kind, and waits until they are where the pages are to show them.
@@ -93,11 +104,108 @@ func (s *scene) jobsPage(d *served) {
 	s.looks("")
 }
 
+// submitMore creates Jobs whose pages have more to show.
+func (s *scene) submitMore() {
+	s.t.Helper()
+	s.Submit("partial", ferrytest.OnWorker("east"), rigtest.Indexed(6), rigtest.PodLabel(rig.LabelFailIndexes, "1_4"), rigtest.RunFor(time.Second), func(j *batchv1.Job) {
+		j.Spec.BackoffLimitPerIndex, j.Spec.BackoffLimit = ptr.To[int32](0), ptr.To[int32](math.MaxInt32)
+	})
+	s.Submit("restarts", ferrytest.OnWorker("east"), rigtest.ExitCode(1), rigtest.RunFor(time.Second), rigtest.BackoffLimit(100), func(j *batchv1.Job) {
+		j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
+	})
+	s.Submit("stays", ferrytest.OnWorker("west"), rigtest.RunForever(), func(j *batchv1.Job) {
+		j.Annotations[v1alpha1.AnnotationOnClusterLost] = v1alpha1.OnClusterLostWait
+	})
+	s.HubJobUntil("stays", rigtest.Running(1))
+	s.HubJobUntil("partial", rigtest.Failed)
+}
+
+// logOf searches in a log, and chooses how it's shown. The address keeps that.
+func (s *scene) logOf(d *served) {
+	s.t.Helper()
+	s.Visit(d.base + "/jobs/" + s.NS + "/evaluate")
+	s.Until("#command", "kubectl jobferry describe evaluate -n team-a", "--context prod")
+	s.copies(".title .copy")
+	s.Until("#pods", "evaluate-", "Running")
+	s.Script(`document.querySelector("#pods a").click()`, nil)
+	s.Until("#log-lines", "line ")
+	s.Until("#log-command", "kubectl jobferry logs evaluate -n team-a --pod evaluate-", "-c main -f")
+	s.Press("/", "l", "i", "n", "e")
+	s.Is(`document.activeElement.id == "find-text"`)
+	s.Until("#find-count", "1 of ")
+	s.Press(kb.Enter)
+	s.Until("#find-count", "2 of ")
+	s.Is(`CSS.highlights.get("match").size > 1 && CSS.highlights.get("current").size == 1`)
+	s.Script(`document.getElementById("find-previous").click()`, nil)
+	s.Until("#find-count", "1 of ")
+	s.Press("!")
+	s.Until("#find-count", "no match")
+	s.Script(`document.getElementById("log-timestamps").click()`, nil)
+	s.Is(`/^\d{4}-\d\d-\d\dT\S+ \w/.test(document.getElementById("log-lines").textContent)`)
+	s.Until("#log-command", "--timestamps")
+	s.Script(`document.getElementById("log-wrap").click()`, nil)
+	s.Is(`getComputedStyle(document.getElementById("log-lines")).whiteSpaceCollapse == "preserve" && document.querySelector(".log.nowrap")`)
+	s.Reload()
+	s.Is(`document.querySelector(".log.nowrap") && /^\d{4}-/.test(document.getElementById("log-lines").textContent)`)
+	s.looks("")
+	s.Gone("#log-previous")
+	var file string
+	s.Script(`fetch(document.getElementById("log-download").href).then(async (r) => r.headers.get("Content-Disposition") + await r.text())`, &file)
+	if !strings.HasPrefix(file, "attachment; filename=evaluate-") || !strings.Contains(file, "-main.log") || !strings.Contains(file, " line 2\n") {
+		s.t.Errorf("the downloaded log is %q", file)
+	}
+	s.Script(`document.getElementById("close-log").click()`, nil)
+	s.Is(`location.search == "" && !document.getElementById("log")`)
+
+	// The containers of the rig have no log of their previous run.
+	s.Expect("400 (Bad Request)")
+	s.Visit(d.base + "/jobs/" + s.NS + "/restarts")
+	s.Until("#pods", "restarts-")
+	s.Script(`document.querySelector("#pods a").click()`, nil)
+	s.Is(`document.getElementById("log-previous")`)
+	s.Script(`document.getElementById("log-previous").click()`, nil)
+	s.Until("#log-state", "previous terminated container")
+	s.Until("#log-command", "--previous")
+}
+
+// copies presses a button that copies something, as browsers allow only a user to do.
+func (s *scene) copies(button string) {
+	s.t.Helper()
+	s.Script(fmt.Sprintf(`document.querySelector(%q).focus()`, button), nil)
+	s.Press(kb.Enter)
+	s.Until(button, "Copied")
+}
+
+// failedIndexes are named, and lead to their logs, as the map does.
+func (s *scene) failedIndexes(d *served) {
+	s.t.Helper()
+	s.Visit(d.base + "/jobs/" + s.NS + "/partial")
+	s.Until(".notice", "FailedIndexes")
+	s.Until("#failed-indexes", "Failed indexes: 1, 4")
+	s.looks("")
+	s.Script(`document.querySelector("#failed-indexes a").click()`, nil)
+	s.Until("#log-lines", "started, index 1", "ended with exit code 1")
+	s.Is(`location.search == "?index=1"`)
+	s.Is(`document.querySelector(".map").dataset.drawn`)
+	s.Script(`document.querySelector(".map canvas").focus()`, nil)
+	s.Press(kb.End, kb.ArrowLeft, kb.Enter)
+	s.Until("#log-lines", "started, index 4")
+	s.Script(`{
+		const canvas = document.querySelector(".map canvas"), box = canvas.getBoundingClientRect();
+		canvas.dispatchEvent(new MouseEvent("click", { bubbles: true, clientX: box.left + 2, clientY: box.top + 2 }));
+	}`, nil)
+	s.Until("#log-lines", "started, index 0")
+	s.Visit(d.base + "/jobs/" + s.NS + "/train?index=399")
+	s.Until("#log", "Log of index 399", "There is no Pod of this index now.")
+	s.looks("")
+}
+
 // jobPages look at Jobs one by one.
 func (s *scene) jobPages(d *served) {
 	s.t.Helper()
 	s.Visit(d.base + "/jobs/" + s.NS + "/huge")
 	s.Until("#why", "100", "never", "west", "east")
+	s.Is(`!document.getElementById("why").innerText.includes("clusters available")`) // it's above
 	s.Until("#timeline", "Waiting")
 	s.looks("job-waits")
 
@@ -139,6 +247,13 @@ func (s *scene) losesWorker(d *served) {
 	s.Until("#timeline", "east")
 	s.HubJobUntil("train", rigtest.Running(3))
 	s.Until("#events", "Moved from worker west to worker east", "Placed on worker west")
+	s.Is(`!document.querySelector("#events table").innerText.includes("pod/")`) // the Job's own
+	s.Script(`document.getElementById("events-all").click()`, nil)
+	s.Until("#events table", "pod/train-", "Moved from worker west to worker east")
+	s.Script(`document.getElementById("events-warnings").click()`, nil)
+	s.Is(`[...document.querySelectorAll("#events tbody tr")].every((row) => row.querySelector(".state.warn"))`)
+	s.Is(`location.search == "?events=warnings" && document.querySelector("#events-warnings[aria-current]")`)
+	s.Script(`document.getElementById("events-job").click()`, nil)
 	s.Is(`[...document.querySelectorAll(".lane svg[aria-label]")].some((lane) => lane.ariaLabel.startsWith("east: ") && lane.ariaLabel.includes("Running"))`)
 	s.Is(`/running\s+[1-9]/.test(document.querySelector("#indexes .legend").innerText)`)
 	s.Until("#indexes table", "east")
@@ -148,13 +263,21 @@ func (s *scene) losesWorker(d *served) {
 		return meta.IsStatusConditionTrue(w.Status.Conditions, v1alpha1.ConditionLost)
 	})
 	s.Visit(d.base + "/")
-	s.Until("#worker-west", "Lost", "its Jobs continue elsewhere", "Not ready for", "its last answer is")
+	s.Until("#worker-west", "Lost", "the others have moved", "Not ready for", "its last answer is", "As of")
 	s.Until("#worker-east", "Ready", "of 32", "unfinished")
+	s.Is(`!document.getElementById("worker-east").innerText.includes("As of")`)
 	s.Is(`document.querySelector(".card").id == "worker-west"`)
 	s.looks("workers")
 	s.Dark(true)
 	s.picture("workers-dark")
 	s.Dark(false)
+
+	s.workerPages(d)
+	s.Visit(d.base + "/jobs?q=stays")
+	s.Until("tbody", "OutOfTouch", "last seen")
+	s.looks("")
+	s.Visit(d.base + "/jobs/" + s.NS + "/stays")
+	s.Until(".facts", "last seen")
 
 	// The way by keyboard alone: past the link to the content, to the list of Jobs.
 	s.Visit(d.base + "/")
@@ -162,12 +285,39 @@ func (s *scene) losesWorker(d *served) {
 	s.Is(`location.pathname.split("/").slice(2).join("/") == "jobs"`)
 }
 
+// workerPages look at a worker that is lost, and at one that is drained.
+func (s *scene) workerPages(d *served) {
+	s.t.Helper()
+	s.Visit(d.base + "/")
+	s.Script(`document.querySelector("#worker-west h2 a").click()`, nil)
+	s.Until("#capacity", "as of", "of 24")
+	s.Until("#conditions", "Lost", "Ready", "False", "Unreachable")
+	s.Until("#jobs", "stays", "OutOfTouch")
+	s.Until("#commands", "kubectl jobferry drain west --context prod", "kubectl jobferry rotate west --worker-context CONTEXT", "kubectl jobferry cordon west")
+	s.Until("#token", "None that the manager renews") // it has a certificate
+	s.looks("")
+	s.copies("#commands .copy")
+
+	s.SetWorker("east", `{"cordoned":true}`)
+	s.Visit(d.base + "/workers/east")
+	s.Until(".title", "Cordoned")
+	s.Until("#commands", "kubectl jobferry uncordon east")
+	s.Is(`!document.getElementById("capacity").innerText.includes("as of")`)
+	s.Script(`document.querySelector("#jobs #sort-name").click()`, nil)
+	s.Is(`location.search == "?sort=name" && document.querySelector("#jobs tbody th").innerText < "f"`)
+	s.looks("")
+	s.SetWorker("east", `{"cordoned":false}`)
+	s.Expect("404 (Not Found)")
+	s.Visit(d.base + "/workers/north")
+	s.Until("#noworker", "There is no such worker")
+}
+
 // usagePage shows what Jobs used in both workers, and what that costs in one of them.
 func (s *scene) usagePage(d *served) {
 	s.t.Helper()
 	s.SetWorker("east", `{"cost":{"cpu":"0.04"}}`)
 	s.Visit(d.base + "/usage")
-	s.Until("#usage-namespaces", s.NS, "cpu", "pods", "Cost")
+	s.Until("#usage-namespaces", s.NS, "cpu (CPU-hours)", "pods (hours)", "Cost")
 	s.Until("#usage-workers", "east", "west", "All")
 	s.Until("#usage-jobs", "evaluate", "sweep", "train")
 	s.Is(`location.search == "" && document.querySelector("#since-7d[aria-current]")`)
@@ -231,4 +381,22 @@ func (s *scene) forbidden() {
 	s.Visit(d.URL)
 	s.Visit(d.base + "/jobs")
 	s.Until("#forbidden", "You may not see this", "kubectl jobferry dashboard -n NAMESPACE")
+}
+
+// noJobferry looks at a cluster that isn't a hub, as with a wrong context: as an admin, and as a
+// user whom it refuses what it doesn't have.
+func (s *scene) noJobferry() {
+	s.t.Helper()
+	nobody, err := s.Cluster("east").UserKubeconfigBytes("nobody")
+	s.check(err)
+	for _, kubeconfig := range [][]byte{s.Cluster("east").ProxyKubeconfigBytes(), nobody} {
+		d := s.start(kubeconfig)
+		s.Visit(d.URL)
+		for _, page := range []string{"/", "/jobs", "/jobs/team-a/train", "/usage"} {
+			s.Visit(d.base + page)
+			s.Until("#nojobferry", "This cluster has no Jobferry", "prod", "kubectl config get-contexts")
+			s.Until("#health", "No Jobferry")
+		}
+		s.looks("")
+	}
 }

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"bufio"
 	"bytes"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -74,7 +75,8 @@ func (s *scene) start(kubeconfig []byte, args ...string) *served {
 	s.t.Helper()
 	program, err := product.Program("kubectl-jobferry")
 	s.check(err)
-	cmd := exec.Command(program, append([]string{"dashboard", "--kubeconfig", s.kubeconfig(kubeconfig)}, args...)...)
+	cmd := exec.Command(program, append([]string{"dashboard"}, args...)...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+s.kubeconfig(kubeconfig))
 	errors := &bytes.Buffer{}
 	cmd.Stderr = errors
 	printed, err := cmd.StdoutPipe()

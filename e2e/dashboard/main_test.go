@@ -14,10 +14,11 @@ import (
 )
 
 var (
-	pictures = flag.String("pictures", "", "write the pictures of docs/how-to/dashboard.md to this folder")
-	jobs     = flag.Int("jobs", 300, "how many Jobs TestManyJobs has")
-	slowest  = flag.Duration("slowest", time.Minute, "how long a page of TestManyJobs may take; other tests may share the machine")
-	indexes  = flag.Int("indexes", 100_000, "how many indexes its largest Job has")
+	pictures    = flag.String("pictures", "", "write the pictures of docs/how-to/dashboard.md to this folder")
+	jobs        = flag.Int("jobs", 300, "how many Jobs TestManyJobs has")
+	slowest     = flag.Duration("slowest", time.Minute, "how long a page of TestManyJobs may take; other tests may share the machine")
+	slowestSort = flag.Duration("slowest-sort", time.Minute, "how long sorting its list may take")
+	indexes     = flag.Int("indexes", 100_000, "how many indexes its largest Job has")
 )
 
 func TestMain(m *testing.M) {

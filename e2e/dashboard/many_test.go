@@ -45,6 +45,8 @@ func TestManyJobs(t *testing.T) {
 			t.Errorf("%s: shown after %v", page.name, took)
 		}
 	}
+	s.sorts(d)
+	s.fitsPhone(d)
 	s.Visit(d.base + "/jobs")
 	took := s.typing("job-02")
 	t.Logf("%-26s %v", "what a search finds", took.Round(time.Millisecond))
@@ -56,6 +58,63 @@ func TestManyJobs(t *testing.T) {
 	if peak > largest {
 		t.Errorf("the plugin has taken %d MB", peak>>20)
 	}
+}
+
+// sorts clicks on each column's header. The address keeps the order, and a search keeps it, too.
+func (s *scene) sorts(d *served) {
+	s.t.Helper()
+	s.Visit(d.base + "/jobs")
+	for _, key := range []string{"name", "state", "worker", "succeeded", "active", "failed", "duration", "age", "why"} {
+		took := s.click("#sort-"+key, fmt.Sprintf(`document.querySelector("#sort-%s").parentElement.ariaSort == "ascending"`, key))
+		s.t.Logf("%-26s %v", "Jobs, sorted by "+key, took.Round(time.Millisecond))
+		if took > *slowestSort {
+			s.t.Errorf("sorted by %s after %v", key, took)
+		}
+	}
+	last := fmt.Sprintf("job-%04d", min(*jobs-1, 999))
+	s.sortBy("name", "job-0001")
+	s.sortBy("name", "largest")
+	s.Is(`location.search == "?sort=-name" && document.querySelector("#sort-name").parentElement.ariaSort == "descending"`)
+	s.Accessible()
+	s.Reload()
+	s.Until("tbody th", "largest")
+	s.typing("job-0")
+	s.Until("tbody th", last)
+	s.Is(`location.search.includes("sort=-name")`)
+	s.Script(`document.getElementById("sort-name").click()`, nil)
+	s.Is(`location.search == "?q=job-0" && !document.querySelector("[aria-sort]")`)
+}
+
+// sortBy clicks on a column's header, and waits for the Job that is to be the first one.
+func (s *scene) sortBy(key, first string) {
+	s.t.Helper()
+	s.Script(fmt.Sprintf(`document.getElementById("sort-%s").click()`, key), nil)
+	s.Until("tbody th", first)
+}
+
+// fitsPhone measures 22 Jobs on a phone, some of which have much to say.
+func (s *scene) fitsPhone(d *served) {
+	s.t.Helper()
+	s.Window(360, 740)
+	defer s.Window(1280, 800)
+	s.Visit(d.base + "/jobs?q=phone=yes&sort=-failed")
+	s.Is(`document.querySelectorAll("tbody tr").length == 22 && document.getElementById("sort").value == "-failed"`)
+	var height int
+	s.Script(`document.documentElement.scrollHeight`, &height)
+	s.t.Logf("%-26s %d px", "22 Jobs on a phone", height)
+	if height > 3500 {
+		s.t.Errorf("22 Jobs are %d px high on a phone", height)
+	}
+	s.Accessible()
+	s.Is("document.documentElement.scrollWidth <= innerWidth")
+	s.Script(`{ const select = document.getElementById("sort"); select.value = "name"; select.dispatchEvent(new Event("input", {bubbles: true})) }`, nil)
+	s.Is(`location.search.includes("sort=name") && document.querySelector("tbody th").innerText == "job-0001"`)
+}
+
+// click clicks on an element, and returns how long it took until an expression is true and painted.
+func (s *scene) click(selector, shown string) time.Duration {
+	s.t.Helper()
+	return s.measure(fmt.Sprintf("(document.querySelector(%q).click(), performance.now())", selector), shown)
 }
 
 func thousands(n int) string {
@@ -72,6 +131,9 @@ func (s *scene) createMany() {
 	list := make([]*batchv1.Job, *jobs)
 	for i := range list {
 		list[i] = s.Job(fmt.Sprintf("job-%04d", i), rigtest.Indexed(10), inState(random.IntN(4)))
+		if i > 0 && i <= 22 {
+			list[i].Labels = map[string]string{"phone": "yes"}
+		}
 	}
 	list[0] = s.Job("largest", rigtest.Indexed(int32(*indexes)), inState(1), manyRuns) //nolint:gosec // a flag
 	errs := make([]error, len(list))
@@ -111,6 +173,7 @@ func inState(state int) rigtest.Option {
 		case 2:
 			j.Status = batchv1.JobStatus{StartTime: &now, Failed: 1, Conditions: []batchv1.JobCondition{
 				condition(batchv1.JobFailureTarget, "BackoffLimitExceeded"), condition(batchv1.JobFailed, "BackoffLimitExceeded")}}
+			j.Status.Conditions[1].Message = "Job has reached the specified backoff limit, which is a text that is longer than a line, and longer than two on a phone"
 		case 3:
 			j.Status = batchv1.JobStatus{StartTime: &now, CompletionTime: &now, Succeeded: 10, CompletedIndexes: "0-9", Conditions: []batchv1.JobCondition{
 				condition(batchv1.JobSuccessCriteriaMet, "CompletionsReached"), condition(batchv1.JobComplete, "CompletionsReached")}}

@@ -68,6 +68,7 @@ func TestQueues(t *testing.T) {
 	s.check(err)
 	d := s.serve("-n", s.NS)
 	s.Visit(d.URL)
+	s.Is(`document.querySelector('nav a[href$="/queues"]')`)
 	s.Visit(d.base + "/queues")
 	s.Until("#empty", "No queues yet")
 	s.looks("")

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"strconv"
@@ -63,7 +64,7 @@ func (c *cli) dashboard(ctx context.Context, port int) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	go source.Run(running)
-	server := dashboard.New(source, dashboard.Options{HubName: c.hubName(), Queues: source.HasQueues(ctx), Clock: clock.RealClock{}})
+	server := dashboard.New(source, dashboard.Options{HubName: cmp.Or(c.context(), "hub"), Flags: c.hubFlags(), Clock: clock.RealClock{}})
 	fprintf(c.Out, "%s\n", server.URL(listener))
 	c.say("Open this address in your browser. Ctrl-C stops the dashboard.")
 	return server.Serve(running, listener)
@@ -88,14 +89,25 @@ func (c *cli) dashboardNamespace(ctx context.Context) (string, error) {
 	return "", access.Explain(err)
 }
 
-// hubName is the name of the kubeconfig's context.
-func (c *cli) hubName() string {
+// context is the name of the kubeconfig's context; empty: it has none.
+func (c *cli) context() string {
 	if c.hub.Context != nil && *c.hub.Context != "" {
 		return *c.hub.Context
 	}
 	config, err := c.hub.ToRawKubeConfigLoader().RawConfig()
-	if err != nil || config.CurrentContext == "" {
-		return "hub"
+	if err != nil {
+		return ""
 	}
 	return config.CurrentContext
+}
+
+// hubFlags lead to the same hub in another shell.
+func (c *cli) hubFlags() (flags []string) {
+	if c.hub.KubeConfig != nil && *c.hub.KubeConfig != "" {
+		flags = append(flags, "--kubeconfig", *c.hub.KubeConfig)
+	}
+	if context := c.context(); context != "" {
+		flags = append(flags, "--context", context)
+	}
+	return flags
 }

@@ -44,14 +44,14 @@ func usageHub(t *testing.T) *fakeHub {
 
 func TestUsageOfJobs(t *testing.T) {
 	h := usageHub(t)
-	h.tells(0, []string{"WORKER RESOURCE HOURS REPEATED UNKNOWN COST", "west cpu 40.00 10.00 4.00 20.00", "west memory (GiB) 20.00 5.00 2.00 -", "west pods 20.00 5.00 2.00 -"}, "usage")
-	h.tells(0, []string{"west pods 30.00 10.00"}, "usage", "--since", "30d")
-	h.tells(0, []string{"west pods 10.00 0"}, "usage", "--since", "1h")
-	h.tells(0, []string{"NAMESPACE WORKER", "team-a west pods 20.00"}, "usage", "-A")
+	h.tells(0, []string{"WORKER RESOURCE HOURS REPEATED UNKNOWN COST", "west cpu (CPU-hours) 40.00 10.00 4.00 20.00", "west memory (GiB-hours) 20.00 5.00 2.00 -", "west pods (hours) 20.00 5.00 2.00 -"}, "usage")
+	h.tells(0, []string{"west pods (hours) 30.00 10.00"}, "usage", "--since", "30d")
+	h.tells(0, []string{"west pods (hours) 10.00 0"}, "usage", "--since", "1h")
+	h.tells(0, []string{"NAMESPACE WORKER", "team-a west pods (hours) 20.00"}, "usage", "-A")
 	h.tells(1, []string{"there is no WorkerCluster east", "the hub has west"}, "usage", "--worker", "east")
 	h.tells(0, []string{`"worker": "west", "resource": "memory", "unit": "GiB", "hours": 20, "repeatedHours": 5, "unknownHours": 2 }`, `"cost": 20`}, "usage", "-o", "json")
 	h.tells(0, []string{"- cost: 20 hours: 40 namespace: team-a repeatedHours: 10 resource: cpu unknownHours: 4 worker: west"}, "usage", "-o", "yaml")
-	h.tells(0, []string{"west pods 20.00"}, "usage", "--worker", "west") // also of Jobs that left it
+	h.tells(0, []string{"west pods (hours) 20.00"}, "usage", "--worker", "west") // also of Jobs that left it
 	for _, since := range []string{"", "7", "-1h", "0d", "99999999d", "week"} {
 		h.tells(2, []string{"a time such as 12h or 7d"}, "usage", "--since", since)
 	}
@@ -66,7 +66,7 @@ func TestUsageFromPrometheus(t *testing.T) {
 		_, _ = fmt.Fprint(w, answer)
 	}))
 	defer server.Close()
-	h.tells(0, []string{"west cpu 2.00 2.00 2.00 1.00"}, "usage", "--prometheus", server.URL+"/prefix/")
+	h.tells(0, []string{"west cpu (CPU-hours) 2.00 2.00 2.00 1.00"}, "usage", "--prometheus", server.URL+"/prefix/")
 	want := `/prefix/api/v1/query sum by (namespace, worker, resource) (increase(jobferry_usage_resource_seconds_total{namespace="team-a",}[604800s])) > 0`
 	if len(queries) != 3 || queries[0] != want {
 		t.Errorf("queries %q, want %q", queries, want)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"mime"
 	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,17 +19,27 @@ import (
 // logTail is how many lines of a log are shown of what was written before.
 const logTail = 1000
 
-// log sends the log of a container, and follows it.
+// log sends the log of a container, and follows it. As a file, it's all that there is now.
 func (s *Server) log(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
-	stream, err := s.hub.Log(r.Context(), jobOf(r), access.PodChoice{Pod: query.Get("pod"), Worker: query.Get("worker")},
-		&corev1.PodLogOptions{Container: query.Get("container"), Follow: true, TailLines: ptr.To[int64](logTail)})
+	options := &corev1.PodLogOptions{
+		Container: query.Get(paramContainer), Previous: query.Has(paramPrevious), Timestamps: query.Has(paramTimestamps),
+	}
+	asFile := query.Has(paramDownload)
+	if !asFile {
+		options.Follow, options.TailLines = !options.Previous, ptr.To[int64](logTail)
+	}
+	stream, err := s.hub.Log(r.Context(), jobOf(r), access.PodChoice{Pod: query.Get(paramPod), Worker: query.Get(paramWorker)}, options)
 	if err != nil {
 		http.Error(w, err.Error(), statusOf(err))
 		return
 	}
 	defer stream.Close()
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	if asFile {
+		name := query.Get(paramPod) + "-" + options.Container + ".log"
+		w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
+	}
 	w.WriteHeader(http.StatusOK)
 	buffer := make([]byte, 32<<10)
 	for send(w, nil) {

@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -31,11 +30,15 @@ type page struct {
 	Now      time.Time
 	Summary  view.Jobs
 	Workers  []view.Worker
+	Worker   view.WorkerPage
 	Jobs     view.Jobs
 	Job      view.JobPage
 	Log      *logOf
 	Usage    view.Usage
 	Queues   view.Queues
+	// Commands of kubectl jobferry for what is shown; LogCommand is for the log.
+	Commands   []command
+	LogCommand string
 
 	status int
 	// polled: what the page shows changes without a change of the hub's objects.
@@ -44,23 +47,16 @@ type page struct {
 	calm bool
 }
 
-// logOf is the log that a Job's page shows.
-type logOf struct {
-	Pod, Container string
-	// Source is the address of the log.
-	Source string
-	// Containers of the Pod.
-	Containers []string
-}
-
 // page gathers what is at an address.
 func (s *Server) page(ctx context.Context, address *url.URL) *page {
-	p := &page{HubName: s.options.HubName, Namespace: s.hub.Namespace(), HasQueues: s.options.Queues, Address: address, Now: s.options.Clock.Now(), status: http.StatusOK}
+	p := &page{HubName: s.options.HubName, Namespace: s.hub.Namespace(), HasQueues: s.hub.HasQueues(), Address: address, Now: s.options.Clock.Now(), Health: s.hub.Health(), status: http.StatusOK}
 	below := strings.TrimPrefix(address.Path, s.base)
 	path := strings.Split(strings.Trim(below, "/"), "/")
 	switch {
 	case below == "/":
 		s.workers(p)
+	case len(path) == 2 && path[0] == "workers":
+		s.worker(p, path[1])
 	case len(path) == 1 && path[0] == "jobs":
 		s.jobs(p)
 	case len(path) == 3 && path[0] == "jobs":
@@ -69,7 +65,6 @@ func (s *Server) page(ctx context.Context, address *url.URL) *page {
 		s.usage(p)
 	case len(path) == 1 && path[0] == "queues":
 		p.Body, p.Title, p.Section, p.polled = "queues", "Queues", "queues", true
-		p.Health = hub.Health{State: hub.Live}
 		p.Queues = s.hub.Queues(ctx)
 	default:
 		p.Body, p.Title, p.status = "nothing", "Not found", http.StatusNotFound
@@ -81,8 +76,32 @@ func (s *Server) workers(p *page) {
 	p.Body, p.Title, p.Section = "workers", "Workers", "workers"
 	p.Health = s.hub.WorkersHealth()
 	p.Workers = view.Workers(s.hub.Workers())
-	p.Summary = view.ListJobs(s.hub.Jobs(), view.Filter{}, 1, s.hub.Around(), p.Now)
+	p.Summary = view.ListJobs(s.hub.Jobs(), view.Filter{}, view.Order{}, 1, s.hub.Around(), p.Now)
 	p.addTrouble("Jobs", s.hub.JobsHealth())
+}
+
+func (s *Server) worker(p *page, name string) {
+	p.Body, p.Title, p.Section = "noworker", name, "workers"
+	p.Health = s.hub.WorkersHealth()
+	p.Worker.Name = name
+	for _, w := range s.hub.Workers() {
+		if w.Name == name {
+			p.Body, p.Worker = "worker", view.NewWorkerPage(w)
+		}
+	}
+	if p.Body == "noworker" && p.Health.State == hub.Live {
+		p.status = http.StatusNotFound
+	}
+	p.listJobs(s, view.Filter{Worker: name})
+	p.Commands = s.options.workerCommands(p)
+	p.addTrouble("Jobs", s.hub.JobsHealth())
+}
+
+// listJobs shows the Jobs that a filter selects, in the address's order.
+func (p *page) listJobs(s *Server, filter view.Filter) {
+	query := p.Address.Query()
+	number, _ := strconv.Atoi(query.Get("page")) // the first one otherwise
+	p.Jobs = view.ListJobs(s.hub.Jobs(), filter, view.ParseOrder(query.Get("sort")), number, s.hub.Around(), p.Now)
 }
 
 func (s *Server) jobs(p *page) {
@@ -92,8 +111,7 @@ func (s *Server) jobs(p *page) {
 	filter := view.Filter{
 		Text: strings.TrimSpace(query.Get("q")), Namespace: query.Get("namespace"), State: query.Get("state"), Worker: query.Get("worker"),
 	}
-	number, _ := strconv.Atoi(query.Get("page")) // the first one otherwise
-	p.Jobs = view.ListJobs(s.hub.Jobs(), filter, number, s.hub.Around(), p.Now)
+	p.listJobs(s, filter)
 	p.addTrouble("events", s.hub.EventsHealth())
 }
 
@@ -117,31 +135,17 @@ func (s *Server) job(ctx context.Context, p *page, key types.NamespacedName) {
 		return
 	}
 	in := s.hub.Details(ctx, job)
-	in.Workers = s.hub.Workers()
+	in.Workers, in.Events = s.hub.Workers(), p.Address.Query().Get("events")
 	p.Job = view.NewJobPage(in, p.Now)
 	p.polled = !p.Job.Finished
-	p.Log = chosenLog(p.Address, p.Job.Pods)
-}
-
-// chosenLog is the log that the address names, of a Pod that is there.
-func chosenLog(address *url.URL, pods []view.Pod) *logOf {
-	query := address.Query()
-	for _, pod := range pods {
-		if pod.Name != query.Get("pod") || query.Get("on") != "" && pod.Worker != query.Get("on") {
-			continue
-		}
-		container := query.Get("container")
-		if container == "" && len(pod.Containers) > 0 {
-			container = pod.Containers[0]
-		}
-		source := url.Values{"pod": {pod.Name}, "worker": {pod.Worker}, "container": {container}}
-		return &logOf{Pod: pod.Name, Container: container, Containers: pod.Containers, Source: address.Path + "/log?" + source.Encode()}
+	p.Commands = s.options.jobCommands(p)
+	if p.Log = chosenLog(p.Address, &in); p.Log != nil && p.Log.Missing == "" {
+		p.LogCommand = s.options.logCommand(p)
 	}
-	return nil
 }
 
 func (p *page) addTrouble(what string, health hub.Health) {
-	if health.State == hub.Forbidden || health.State == hub.Disconnected {
+	if health.Message != "" {
 		p.Troubles = append(p.Troubles, what+": "+health.Message)
 	}
 }
@@ -162,17 +166,5 @@ func (p *page) With(name, value string) string {
 func (p *page) Numbered(number int) string {
 	query := p.Address.Query()
 	query.Set("page", strconv.Itoa(number))
-	return (&url.URL{Path: p.Address.Path, RawQuery: query.Encode()}).String()
-}
-
-// WithLog is the page's address with the log of a container of a Pod; without a Pod, with none.
-func (p *page) WithLog(pod, worker, container string) string {
-	query := p.Address.Query()
-	for name, value := range map[string]string{"pod": pod, "on": cmp.Or(worker, query.Get("on")), "container": container} {
-		query.Set(name, value)
-		if value == "" || pod == "" {
-			query.Del(name)
-		}
-	}
 	return (&url.URL{Path: p.Address.Path, RawQuery: query.Encode()}).String()
 }

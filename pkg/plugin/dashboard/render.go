@@ -22,7 +22,13 @@ var functions = template.FuncMap{
 	"clock":   func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
 	"took":    func(from, to time.Time) string { return duration.HumanDuration(max(to.Sub(from), 0)) },
 	"count":   count,
-	"add":     func(a, b int) int { return a + b },
+	"unless": func(chosen bool, value string) string {
+		if chosen {
+			return ""
+		}
+		return value
+	},
+	"add": func(a, b int) int { return a + b },
 }
 
 // parse reads the templates of assets, with all addresses below a path. They get a page, whatever

@@ -26,6 +26,7 @@ import (
 type Hub interface {
 	Namespace() string
 	Changed() <-chan struct{}
+	Health() hub.Health
 	JobsHealth() hub.Health
 	EventsHealth() hub.Health
 	WorkersHealth() hub.Health
@@ -34,6 +35,7 @@ type Hub interface {
 	Workers() []*v1alpha1.WorkerCluster
 	Around() view.Around
 	Details(context.Context, *batchv1.Job) view.JobInput
+	HasQueues() bool
 	Queues(context.Context) view.Queues
 	Log(context.Context, types.NamespacedName, access.PodChoice, *corev1.PodLogOptions) (io.ReadCloser, error)
 }
@@ -42,9 +44,9 @@ type Hub interface {
 type Options struct {
 	// HubName is how the user calls the hub: the kubeconfig's context.
 	HubName string
-	// Queues: the hub has Kueue.
-	Queues bool
-	Clock  clock.WithTicker
+	// Flags lead kubectl to the hub, in the commands that pages show.
+	Flags []string
+	Clock clock.WithTicker
 }
 
 // Server serves the pages.

@@ -6,12 +6,14 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -140,6 +142,49 @@ func TestPages(t *testing.T) {
 	b.shows("/jobs/team-a/nobody", 404, "no such Job")
 }
 
+func TestWorkerPage(t *testing.T) {
+	w := newWorld()
+	w.jobs = []*batchv1.Job{job("a"), job("b", func(j *batchv1.Job) { j.Status = batchv1.JobStatus{} })}
+	west, east := worker("west", metav1.ConditionTrue, ""), worker("east", metav1.ConditionFalse, "no route")
+	west.Spec.Cordoned = true
+	meta.SetStatusCondition(&west.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionTokenRenewed, Status: metav1.ConditionTrue, Reason: "TokenValid", Message: "the token expires at noon"})
+	w.workers = []*v1alpha1.WorkerCluster{west, east}
+	b := open(t, w)
+	body := b.shows("/workers/west", 200, "the token expires at noon", "TokenValid", "10 of 40", `href="/jobs/team-a/a"`, `href="/workers/west?sort=name"`,
+		`data-copy="kubectl jobferry uncordon west --context &#39;my hub&#39;"`, "kubectl jobferry rotate west --worker-context CONTEXT")
+	if strings.Contains(body, "/jobs/team-a/b") || strings.Contains(body, "as of") {
+		t.Error("a Job that isn't placed is shown, or what is live looks old")
+	}
+	b.shows("/workers/east", 200, "no route", "It isn't ready", `as of <time datetime="2026-03-01T11:58:50Z"`, "It has none", "kubectl jobferry drain east")
+	b.shows("/", 200, `href="/workers/west"`, `As of <time datetime="2026-03-01T11:58:50Z"`)
+	b.shows("/workers/north", 404, "There is no such worker")
+}
+
+// Each page of a Job has the commands that do the same, and what was seen last is marked.
+func TestCommands(t *testing.T) {
+	w := newWorld()
+	w.jobs, w.details.Pods = fleet(1), []corev1.Pod{pod("pi-x")}
+	w.workers = []*v1alpha1.WorkerCluster{worker("west", metav1.ConditionFalse, "no route")}
+	b := open(t, w)
+	b.shows("/jobs/team-a/job-0000?pod=pi-x&timestamps=1", 200, `data-copy="job-0000"`, "last seen",
+		`<code>kubectl jobferry describe job-0000 -n team-a --context &#39;my hub&#39;</code>`, "kubectl jobferry why job-0000 -n team-a",
+		`<code>kubectl jobferry logs job-0000 -n team-a --pod pi-x -c main --timestamps -f --context &#39;my hub&#39;</code>`)
+	w.workers[0] = worker("west", metav1.ConditionTrue, "")
+	if body := b.shows("/jobs/team-a/job-0000", 200); strings.Contains(body, "last seen") {
+		t.Error("what is live looks old")
+	}
+}
+
+func TestQuoted(t *testing.T) {
+	for argument, want := range map[string]string{
+		"prod": "prod", "admin@eks:eu/1": "admin@eks:eu/1", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "$(x)": "'$(x)'",
+	} {
+		if got := quoted(argument); got != want {
+			t.Errorf("%q: %s, want %s", argument, got, want)
+		}
+	}
+}
+
 func TestUsagePage(t *testing.T) {
 	w := newWorld()
 	b := open(t, w)
@@ -155,7 +200,18 @@ func TestUsagePage(t *testing.T) {
 	b.shows("/usage", 200, `id="forbidden"`, "prices of the workers")
 }
 
-// Empty, loading, forbidden and disconnected.
+// Only a hub with Kueue has the page of its queues in the navigation.
+func TestQueuesTab(t *testing.T) {
+	w := newWorld()
+	b := open(t, w)
+	if body := b.shows("/", 200); strings.Contains(body, `href="/queues"`) {
+		t.Error("a hub without Kueue has queues")
+	}
+	w.queues = true
+	b.shows("/", 200, `href="/queues"`)
+}
+
+// Empty, loading, forbidden, disconnected, and without Jobferry.
 func TestStates(t *testing.T) {
 	w := newWorld()
 	b := open(t, w)
@@ -167,7 +223,13 @@ func TestStates(t *testing.T) {
 	w.health = hub.Health{State: hub.Forbidden, Message: `cannot list "jobs"`}
 	b.shows("/jobs", 200, `id="forbidden"`, "role <code>view</code>")
 	b.shows("/", 200, "its workers", "/jobs")
+	w.health = hub.Health{State: hub.NoJobferry}
+	for _, path := range []string{"/", "/jobs", "/usage", "/queues", "/jobs/team-a/a"} {
+		b.shows(path, 200, `id="nojobferry"`, "context <code>hub</code>", "--context NAME")
+	}
 	w.jobs = fleet(1)
+	w.health = hub.Health{State: hub.Unauthorized, Since: now.Add(-time.Minute), Message: "Unauthorized"}
+	b.shows("/jobs", 200, `id="unauthorized"`, "job-0000")
 	w.health = hub.Health{State: hub.Disconnected, Since: now.Add(-time.Minute), Message: "connection refused"}
 	b.shows("/jobs", 200, `id="disconnected"`, ">60s</time>", "job-0000")
 }
@@ -200,6 +262,45 @@ func TestJobPage(t *testing.T) {
 	b.shows("/jobs/team-a/shards?on=west&pod=shards-4-x", 200, "shards-4-x")
 	w.details = view.JobInput{Reading: true}
 	b.shows("/jobs/team-a/shards", 200, "Reading from west …")
+}
+
+// What is chosen of a log is in the page's address, and goes to the worker.
+func TestLog(t *testing.T) {
+	w := newWorld()
+	w.jobs = []*batchv1.Job{job("pi", indexed("0"), func(j *batchv1.Job) { j.Status.FailedIndexes = ptr.To("3,5-6") })}
+	restarted := pod("pi-x")
+	restarted.Annotations[batchv1.JobCompletionIndexAnnotation] = "3"
+	restarted.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", RestartCount: 1}}
+	waits := pod("pi-y")
+	waits.Status.Phase = corev1.PodPending
+	w.details.Pods = []corev1.Pod{restarted, waits}
+	w.logs["west/pi-x/main"] = "first\nsecond\n"
+	b := open(t, w)
+	b.shows("/jobs/team-a/pi?pod=pi-x", 200, `id="log-previous" href="/jobs/team-a/pi?pod=pi-x&amp;previous=1#log"`, `id="log-wrap" href="/jobs/team-a/pi?pod=pi-x&amp;wrap=no#log" aria-current="true"`)
+	b.shows("/jobs/team-a/pi?pod=pi-x&previous=1&timestamps=1&wrap=no", 200, `class="log nowrap"`,
+		`data-src="/jobs/team-a/pi/log?container=main&amp;pod=pi-x&amp;previous=1&amp;timestamps=1&amp;worker=west"`,
+		`id="log-timestamps" href="/jobs/team-a/pi?pod=pi-x&amp;previous=1&amp;wrap=no#log" aria-current="true"`)
+	b.shows("/jobs/team-a/pi?pod=pi-y", 200, "hasn&#39;t started")
+	b.shows("/jobs/team-a/pi?container=main", 200, `id="failed-indexes"`, `<a data-soft href="/jobs/team-a/pi?index=6#log">6</a>`)
+	b.shows("/jobs/team-a/pi?index=3", 200, "Log of pi-x", `data-src="/jobs/team-a/pi/log?container=main&amp;pod=pi-x&amp;worker=west"`)
+	b.shows("/jobs/team-a/pi?index=4", 200, "Log of index 4", "There is no Pod of this index now.")
+	for query, want := range map[string]corev1.PodLogOptions{
+		"":                         {Follow: true, TailLines: ptr.To[int64](logTail)},
+		"&timestamps=1":            {Follow: true, TailLines: ptr.To[int64](logTail), Timestamps: true},
+		"&previous=1":              {Previous: true, TailLines: ptr.To[int64](logTail)},
+		"&download=1&timestamps=1": {Timestamps: true},
+	} {
+		b.shows("/jobs/team-a/pi/log?container=main&pod=pi-x&worker=west"+query, 200, "first\nsecond\n")
+		want.Container = "main"
+		if !reflect.DeepEqual(w.asked, want) {
+			t.Errorf("%q: asked for %+v, want %+v", query, w.asked, want)
+		}
+	}
+	response := b.do(b.request("/jobs/team-a/pi/log?container=main&pod=pi-x&worker=west&download=1"))
+	_ = response.Body.Close()
+	if got := response.Header.Get("Content-Disposition"); got != "attachment; filename=pi-x-main.log" {
+		t.Errorf("Content-Disposition %q", got)
+	}
 }
 
 // The stream sends the page, and each version that differs.

@@ -43,7 +43,9 @@ type world struct {
 	workers   []*v1alpha1.WorkerCluster
 	details   view.JobInput
 	health    hub.Health
+	queues    bool
 	logs      map[string]string
+	asked     corev1.PodLogOptions // of the last log
 }
 
 func newWorld() *world {
@@ -72,6 +74,7 @@ func (w *world) JobsHealth() hub.Health {
 	defer w.mu.Unlock()
 	return w.health
 }
+func (w *world) Health() hub.Health        { return w.JobsHealth() }
 func (w *world) EventsHealth() hub.Health  { return hub.Health{State: hub.Live} }
 func (w *world) WorkersHealth() hub.Health { return w.JobsHealth() }
 
@@ -94,6 +97,7 @@ func (w *world) Workers() []*v1alpha1.WorkerCluster { return w.workers }
 func (w *world) Around() view.Around {
 	return func(*batchv1.Job) jobview.Around { return jobview.Around{} }
 }
+func (w *world) HasQueues() bool                    { return w.queues }
 func (w *world) Queues(context.Context) view.Queues { return view.Queues{} }
 func (w *world) Details(_ context.Context, job *batchv1.Job) view.JobInput {
 	in := w.details
@@ -102,6 +106,7 @@ func (w *world) Details(_ context.Context, job *batchv1.Job) view.JobInput {
 }
 
 func (w *world) Log(_ context.Context, job types.NamespacedName, choice access.PodChoice, options *corev1.PodLogOptions) (io.ReadCloser, error) {
+	w.asked = *options
 	text, there := w.logs[choice.Worker+"/"+choice.Pod+"/"+options.Container]
 	if !there {
 		return nil, errors.New("no such log of " + job.Name)
@@ -163,7 +168,7 @@ type browser struct {
 func open(t *testing.T, w *world) *browser {
 	t.Helper()
 	b := &browser{t: t, clock: clocktesting.NewFakeClock(now)}
-	b.server = New(w, Options{HubName: "hub", Clock: b.clock})
+	b.server = New(w, Options{HubName: "hub", Flags: []string{"--context", "my hub"}, Clock: b.clock})
 	b.http = httptest.NewUnstartedServer(nil)
 	b.http.Config.Handler = b.server.Handler(b.http.Listener.Addr().String())
 	b.http.Start()

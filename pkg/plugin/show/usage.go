@@ -51,13 +51,16 @@ func Usage(all []NamespaceUsage, namespaces bool) Table {
 	return t
 }
 
-// ResourceTitle is how a resource is named, with the unit of its hours.
+// ResourceTitle is how a resource is named, with the unit of what was used of it.
 func ResourceTitle(name corev1.ResourceName) string {
-	title := Printable(string(name))
-	if v1alpha1.UnitOf(name) > 1 {
-		title += " (GiB)"
+	unit := "hours"
+	switch {
+	case name == corev1.ResourceCPU:
+		unit = "CPU-hours"
+	case v1alpha1.UnitOf(name) > 1:
+		unit = "GiB-hours"
 	}
-	return title
+	return fmt.Sprintf("%s (%s)", Printable(string(name)), unit)
 }
 
 // Hours are the hours of some seconds of a resource.

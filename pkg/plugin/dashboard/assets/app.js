@@ -157,7 +157,7 @@ document.addEventListener("submit", (event) => {
 });
 
 document.addEventListener("keydown", (event) => {
-  const search = document.getElementById("q");
+  const search = document.getElementById("q") || document.getElementById("find-text");
   const writes = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
   if (event.key === "/" && search && !writes && !event.ctrlKey && !event.metaKey && !event.altKey) {
     event.preventDefault();
@@ -178,6 +178,7 @@ class IndexMap {
     this.at = -1;
     this.canvas.addEventListener("pointermove", (event) => this.select(this.under(event)));
     this.canvas.addEventListener("keydown", (event) => this.key(event));
+    this.canvas.addEventListener("click", (event) => this.openLog(this.under(event)));
     this.canvas.addEventListener("focus", () => this.select(Math.max(this.at, 0)));
     new ResizeObserver(() => this.draw()).observe(element);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
@@ -254,7 +255,18 @@ class IndexMap {
     return Math.min(column, this.columns - 1) + row * this.columns;
   }
 
+  // openLog shows the log of an index, or that it has none.
+  openLog(index) {
+    if (!this.states || index < 0 || index >= this.states.length) return;
+    const url = new URL(location.href);
+    for (const name of ["pod", "on", "container", "previous"]) url.searchParams.delete(name);
+    url.searchParams.set("index", index);
+    wanted = "#log";
+    visit(url, false);
+  }
+
   key(event) {
+    if (event.key === "Enter") return this.openLog(this.at);
     const last = this.states.length - 1, page = this.columns * 10;
     const step = {
       ArrowRight: 1, ArrowLeft: -1, ArrowDown: this.columns, ArrowUp: -this.columns,
@@ -281,6 +293,7 @@ class IndexMap {
 // --- The log ---
 
 const maxLines = 5000;
+let appended = 0; // chunks, since the log was cut to its last lines
 let reading = { source: "", stop: new AbortController() };
 
 function readLog() {
@@ -292,6 +305,7 @@ function readLog() {
   if (!lines) return;
   lines.dataset.read = source;
   lines.textContent = "";
+  appended = 0;
   streamLog(source, lines, reading.stop.signal);
 }
 
@@ -318,12 +332,109 @@ async function streamLog(source, lines, signal) {
 function append(lines, text) {
   const atEnd = lines.scrollHeight - lines.scrollTop - lines.clientHeight < 40;
   lines.append(text);
-  if (lines.childNodes.length > 200) {
+  if (++appended > 200) {
     const all = lines.textContent.split("\n");
     lines.textContent = all.slice(-maxLines).join("\n");
+    appended = 0;
   }
   if (atEnd) lines.scrollTop = lines.scrollHeight;
+  findSoon();
 }
+
+// --- The search in the log ---
+
+const maxMatches = 5000;
+let matches = [], match = -1, finding;
+
+// find marks the matches, as far as they are there, and goes some steps on from the present one.
+function find(step) {
+  const input = document.getElementById("find-text"), lines = document.getElementById("log-lines");
+  if (!input || !lines) return;
+  const text = input.value.toLowerCase();
+  lines.normalize();
+  matches = text ? occurrences(lines.firstChild, text) : [];
+  match = matches.length ? (Math.max(match, 0) + step + matches.length) % matches.length : -1;
+  document.getElementById("find-count").textContent =
+    !text ? "" : !matches.length ? "no match" : match + 1 + " of " + matches.length + (matches.length === maxMatches ? " or more" : "");
+  mark("match", matches);
+  mark("current", match < 0 ? [] : [matches[match]]);
+}
+
+function occurrences(node, text) {
+  const ranges = [], all = node ? node.data.toLowerCase() : "";
+  for (let at = all.indexOf(text); at >= 0 && ranges.length < maxMatches; at = all.indexOf(text, at + text.length)) {
+    if (at + text.length > node.length) break; // in lower case, some letters are longer
+    const range = new Range();
+    range.setStart(node, at);
+    range.setEnd(node, at + text.length);
+    ranges.push(range);
+  }
+  return ranges;
+}
+
+function mark(name, ranges) {
+  if (!window.CSS || !CSS.highlights) return; // an older browser only scrolls to them
+  const highlight = new Highlight();
+  for (const range of ranges) highlight.add(range);
+  CSS.highlights.set(name, highlight);
+}
+
+// show scrolls to the present match.
+function show() {
+  if (match < 0) return;
+  const lines = document.getElementById("log-lines");
+  const box = matches[match].getBoundingClientRect(), frame = lines.getBoundingClientRect();
+  lines.scrollTop += box.top - frame.top - lines.clientHeight / 2;
+  lines.scrollLeft += box.left - frame.left - lines.clientWidth / 2;
+}
+
+// findSoon looks through what was added to the log.
+function findSoon() {
+  const input = document.getElementById("find-text");
+  if (!finding && input && input.value) {
+    finding = setTimeout(() => {
+      finding = 0;
+      find(0);
+    }, 300);
+  }
+}
+
+document.addEventListener("input", (event) => {
+  if (event.target.id !== "find-text") return;
+  match = -1;
+  find(0);
+  show();
+});
+
+function findNext(step) {
+  find(step);
+  show();
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.target.id !== "find-text" || event.key !== "Enter") return;
+  event.preventDefault();
+  findNext(event.shiftKey ? -1 : 1);
+});
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("#find-previous, #find-next");
+  if (button) findNext(button.id === "find-next" ? 1 : -1);
+});
+
+// --- Copying ---
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("button[data-copy]");
+  if (!button) return;
+  const done = await navigator.clipboard.writeText(button.dataset.copy).then(() => "Copied", () => "Not copied");
+  document.getElementById("said").textContent = done;
+  button.textContent = done;
+  setTimeout(() => {
+    button.textContent = "Copy";
+    document.getElementById("said").textContent = "";
+  }, 2000);
+});
 
 // --- All that follows a new version of the page ---
 

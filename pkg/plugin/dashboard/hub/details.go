@@ -88,7 +88,7 @@ func (h *Hub) Details(ctx context.Context, job *batchv1.Job) view.JobInput {
 	}
 	in := d.known()
 	in.Job, in.HubEvents = job, h.Events(job)
-	if health := h.EventsHealth(); health.State == Forbidden || health.State == Disconnected {
+	if health := h.EventsHealth(); health.Message != "" {
 		in.Missing.Events = append(slices.Clone(in.Missing.Events), "hub: "+health.Message)
 	}
 	return in

@@ -6,7 +6,8 @@
 //	Kueue's queues ─────────────────────────────────────────────> Queues()
 //
 // A feed is a watch that has a state: it loads, is live, is forbidden or is disconnected. In every
-// state, one can read what the feed has read before.
+// state, one can read what the feed has read before. The probe knows more: whether the hub answers
+// at all, and whether it has Jobferry and Kueue.
 //
 // # Trade-offs
 //

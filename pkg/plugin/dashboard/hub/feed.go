@@ -26,6 +26,10 @@ const (
 	Live         State = "Live"
 	Forbidden    State = "Forbidden"
 	Disconnected State = "Disconnected"
+	// Unauthorized: the hub doesn't accept the user's credentials.
+	Unauthorized State = "Unauthorized"
+	// NoJobferry: the hub answers, and Jobferry isn't installed there.
+	NoJobferry State = "No Jobferry"
 )
 
 // Health is the state of a feed, since when, and why.
@@ -115,6 +119,8 @@ func (f *feed) note(err error) {
 		return
 	case apierrors.IsForbidden(err):
 		next = Health{State: Forbidden, Message: access.Explain(err).Error()}
+	case apierrors.IsUnauthorized(err):
+		next = Health{State: Unauthorized, Message: access.Explain(err).Error()}
 	case err != nil:
 		next = Health{State: Disconnected, Message: access.Explain(err).Error()}
 	}

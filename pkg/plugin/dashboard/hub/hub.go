@@ -104,6 +104,9 @@ func (h *Hub) notify() {
 	h.next = make(chan struct{})
 }
 
+// Health is that of the hub itself.
+func (h *Hub) Health() Health { return h.probe.over(Health{State: Live}) }
+
 // JobsHealth is the health of the Jobs.
 func (h *Hub) JobsHealth() Health { return h.probe.over(h.jobs.Health()) }
 

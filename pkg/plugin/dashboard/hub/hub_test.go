@@ -303,6 +303,38 @@ func TestTrimPod(t *testing.T) {
 	}
 }
 
+// groups is the answer of a hub that has these groups of APIs.
+func groups(names ...string) *metav1.APIGroupList {
+	list := &metav1.APIGroupList{}
+	for _, name := range names {
+		list.Groups = append(list.Groups, metav1.APIGroup{Name: name})
+	}
+	return list
+}
+
+// A hub without Jobferry isn't one without Jobs, also for users who are refused what it doesn't
+// have.
+func TestNoJobferry(t *testing.T) {
+	a := &api{answers: answers()}
+	a.answers["/apis"] = groups("batch")
+	delete(a.answers, workersPath)
+	h, _, _ := run(t, a)
+	until(t, h, "the hub has no Jobferry", func() bool {
+		return h.JobsHealth().State == NoJobferry && h.WorkersHealth().State == NoJobferry && h.Health().State == NoJobferry
+	})
+	a.mu.Lock()
+	a.answers["/apis"] = groups("batch", v1alpha1.GroupVersion.Group)
+	a.mu.Unlock()
+	until(t, h, "it's installed", func() bool { return h.JobsHealth().State == Live && h.Health().State == Live })
+}
+
+func TestUnauthorized(t *testing.T) {
+	a := &api{answers: answers()}
+	a.answers[jobsPath] = &apierrors.NewUnauthorized("").ErrStatus
+	h, _, _ := run(t, a)
+	until(t, h, "the credentials aren't accepted", func() bool { return h.JobsHealth().State == Unauthorized })
+}
+
 // Without Kueue there are no queues, and the page says so.
 func TestQueues(t *testing.T) {
 	a := &api{answers: map[string]any{}}
@@ -311,10 +343,23 @@ func TestQueues(t *testing.T) {
 		a.answers["/apis/kueue.x-k8s.io/v1beta2/"+resource] = none
 	}
 	h, _, _ := run(t, a)
-	if h.HasQueues(t.Context()) {
+	until(t, h, "the hub answers", func() bool { return h.Health().State == Live })
+	if h.HasQueues() {
 		t.Error("the hub has queues")
 	}
 	if q := h.Queues(t.Context()); len(q.Missing) != 1 || q.ClusterQueues != nil {
 		t.Errorf("%+v", q)
 	}
+}
+
+// Kueue that is installed while the dashboard runs is noticed.
+func TestHasQueues(t *testing.T) {
+	a := &api{answers: answers()}
+	a.answers["/apis"] = groups(v1alpha1.GroupVersion.Group)
+	h, _, _ := run(t, a)
+	until(t, h, "the hub answers", func() bool { return h.Health().State == Live && !h.HasQueues() })
+	a.mu.Lock()
+	a.answers["/apis"] = groups(v1alpha1.GroupVersion.Group, "kueue.x-k8s.io")
+	a.mu.Unlock()
+	until(t, h, "the hub has queues", h.HasQueues)
 }

@@ -2,14 +2,18 @@ package hub
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 )
 
@@ -20,8 +24,9 @@ const (
 	probeTimeout = 5 * time.Second
 )
 
-// probe knows whether the hub answers. A watch alone doesn't tell: one that hangs looks like one at
-// rest, and client-go takes a connection that is closed at once for a watch that has ended.
+// probe knows whether the hub answers, and which APIs it has. A watch alone doesn't tell: one that
+// hangs looks like one at rest, and client-go takes a connection that is closed at once for a watch
+// that has ended. Users without rights are refused APIs, too, that the hub doesn't have.
 type probe struct {
 	address  string
 	client   *http.Client
@@ -29,8 +34,11 @@ type probe struct {
 	interval time.Duration
 	changed  func()
 
-	mu      sync.Mutex
-	trouble *Health
+	mu sync.Mutex
+	// state is Loading until the first answer.
+	state Health
+	// groups of APIs that the hub has; nil: it doesn't say.
+	groups []string
 }
 
 func newProbe(config *rest.Config, clock clock.PassiveClock, changed func()) (*probe, error) {
@@ -42,41 +50,63 @@ func newProbe(config *rest.Config, clock clock.PassiveClock, changed func()) (*p
 	if err != nil {
 		return nil, err
 	}
-	return &probe{address: base.JoinPath("version").String(), client: client, clock: clock, interval: probeInterval, changed: changed}, nil
+	return &probe{
+		address: base.JoinPath("apis").String(), client: client, clock: clock, interval: probeInterval, changed: changed,
+		state: Health{State: Loading, Since: clock.Now()},
+	}, nil
 }
 
 // run asks until the context ends.
 func (p *probe) run(ctx context.Context) {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		if err := p.ask(ctx); ctx.Err() == nil {
-			p.note(err)
+		if groups, err := p.ask(ctx); ctx.Err() == nil {
+			p.note(groups, err)
 		}
 	}, p.interval)
 }
 
-// ask returns an error if there is no answer; a refusal is one.
-func (p *probe) ask(ctx context.Context) error {
+// ask returns the groups of APIs, or an error if there is no answer; a refusal is one, without
+// groups.
+func (p *probe) ask(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.address, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	request.Header.Set("Accept", "application/json")
 	response, err := p.client.Do(request)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return response.Body.Close()
+	defer response.Body.Close()
+	var list metav1.APIGroupList
+	if response.StatusCode != http.StatusOK || json.NewDecoder(response.Body).Decode(&list) != nil {
+		return nil, nil
+	}
+	groups := []string{}
+	for i := range list.Groups {
+		groups = append(groups, list.Groups[i].Name)
+	}
+	return groups, nil
 }
 
-func (p *probe) note(err error) {
-	p.mu.Lock()
-	differs := (err == nil) != (p.trouble == nil)
+func (p *probe) note(groups []string, err error) {
+	next := Health{State: Live}
 	switch {
-	case err == nil:
-		p.trouble = nil
-	case differs:
-		p.trouble = &Health{State: Disconnected, Since: p.clock.Now(), Message: access.Explain(err).Error()}
+	case err != nil:
+		next = Health{State: Disconnected, Message: access.Explain(err).Error()}
+	case groups != nil && !slices.Contains(groups, v1alpha1.GroupVersion.Group):
+		next = Health{State: NoJobferry}
+	}
+	p.mu.Lock()
+	differs := p.state.State != next.State || err == nil && !slices.Equal(p.groups, groups)
+	if p.state.State != next.State {
+		next.Since = p.clock.Now()
+		p.state = next
+	}
+	if err == nil {
+		p.groups = groups
 	}
 	p.mu.Unlock()
 	if differs {
@@ -84,12 +114,23 @@ func (p *probe) note(err error) {
 	}
 }
 
-// over returns the health of a feed, given that the hub may not answer.
+// has reports whether the hub has a group of APIs.
+func (p *probe) has(group string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Contains(p.groups, group)
+}
+
+// over returns the health of a feed, given what the hub answers.
 func (p *probe) over(feed Health) Health {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.trouble != nil && feed.State != Forbidden && feed.State != Disconnected {
-		return *p.trouble
+	switch {
+	case p.state.State == NoJobferry:
+		return p.state
+	case p.state.State != Live && feed.State != Forbidden && feed.State != Disconnected:
+		return p.state
+	default:
+		return feed
 	}
-	return feed
 }

@@ -13,12 +13,7 @@ import (
 )
 
 // HasQueues reports whether the hub has Kueue's API, be it forbidden to the user.
-func (h *Hub) HasQueues(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, detailTimeout)
-	defer cancel()
-	err := h.client.List(ctx, &kueue.LocalQueueList{}, client.InNamespace(h.namespace), client.Limit(1))
-	return err == nil || apierrors.IsForbidden(err)
-}
+func (h *Hub) HasQueues() bool { return h.probe.has(kueue.SchemeGroupVersion.Group) }
 
 // Queues reads Kueue's queues. Users of a namespace may not see the ClusterQueues.
 func (h *Hub) Queues(ctx context.Context) view.Queues {

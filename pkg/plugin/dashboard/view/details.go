@@ -39,6 +39,51 @@ func entriesOf(in JobInput) []show.Entry {
 	return entries
 }
 
+// Events are those of a Job that are shown.
+type Events struct {
+	Rows    []Event
+	Omitted int
+	// Filters are the ways to choose some of them.
+	Filters []Choice
+}
+
+// eventFilters are in the order in which they're offered. Without a choice, the first one holds
+// that selects anything: the Job's own events aren't buried by those of its Pods.
+var eventFilters = []struct {
+	value, text, tone string
+	selects           func(*corev1.Event) bool
+}{
+	{"job", "of the Job", "", isOwn},
+	{"warnings", "Warnings", "warn", func(e *corev1.Event) bool { return e.Type == corev1.EventTypeWarning }},
+	{"all", "All", "", func(*corev1.Event) bool { return true }},
+}
+
+// isOwn reports whether an event is about the Job itself. Its controller writes one about it for
+// each Pod, too.
+func isOwn(e *corev1.Event) bool {
+	return e.InvolvedObject.Kind == "Job" && e.Reason != "SuccessfulCreate" && e.Reason != "SuccessfulDelete"
+}
+
+// chosenEvents selects events by the value of a filter.
+func chosenEvents(entries []show.Entry, chosen string) Events {
+	var events Events
+	var rows []show.Entry
+	for _, filter := range eventFilters {
+		selected := slices.DeleteFunc(slices.Clone(entries), func(e show.Entry) bool { return !filter.selects(&e.Event) })
+		holds := chosen == filter.value || chosen == "" && len(selected) > 0
+		if holds {
+			chosen, rows = filter.value, selected
+		}
+		choice := Choice{Value: filter.value, Text: filter.text, Count: len(selected), Chosen: holds}
+		if choice.Count > 0 {
+			choice.Tone = filter.tone
+		}
+		events.Filters = append(events.Filters, choice)
+	}
+	events.Rows, events.Omitted = eventRows(rows)
+	return events
+}
+
 // eventRows lists the newest events, the newest first.
 func eventRows(entries []show.Entry) (rows []Event, omitted int) {
 	for i := len(entries) - 1; i >= 0 && len(rows) < maxRows; i-- {
@@ -61,9 +106,16 @@ type Pod struct {
 	State                            show.Word
 	Restarts                         int
 	Created                          time.Time
-	Containers                       []string
+	Containers                       []Container
 	// HasLog: a container has started.
 	HasLog bool
+}
+
+// Container of a Pod.
+type Container struct {
+	Name string
+	// Restarted: there is a log of its previous run.
+	Restarted bool
 }
 
 // podRows lists Pods: those that run or have a problem first, as one looks for them.
@@ -71,18 +123,51 @@ func podRows(pods []corev1.Pod) (rows []Pod, omitted int) {
 	sorted := show.SortedPods(pods)
 	slices.SortStableFunc(sorted, func(a, b corev1.Pod) int { return cmp.Compare(podRank(&a), podRank(&b)) })
 	for i := range sorted[:min(len(sorted), maxRows)] {
-		pod := &sorted[i]
-		ready, restarts := show.PodContainers(pod)
-		row := Pod{
-			Name: pod.Name, Index: show.PodIndex(pod), Ready: ready, Restarts: restarts, Worker: access.WorkerOf(pod), Node: pod.Spec.NodeName,
-			State: show.PodState(pod), Created: pod.CreationTimestamp.Time, HasLog: pod.Status.Phase != corev1.PodPending,
-		}
-		for _, c := range slices.Concat(pod.Spec.Containers, pod.Spec.InitContainers) {
-			row.Containers = append(row.Containers, c.Name)
-		}
-		rows = append(rows, row)
+		rows = append(rows, podRow(&sorted[i]))
 	}
 	return rows, len(sorted) - len(rows)
+}
+
+func podRow(pod *corev1.Pod) Pod {
+	ready, restarts := show.PodContainers(pod)
+	row := Pod{
+		Name: pod.Name, Index: show.PodIndex(pod), Ready: ready, Restarts: restarts, Worker: access.WorkerOf(pod), Node: pod.Spec.NodeName,
+		State: show.PodState(pod), Created: pod.CreationTimestamp.Time, HasLog: pod.Status.Phase != corev1.PodPending,
+	}
+	restarted := map[string]bool{}
+	for _, s := range slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) {
+		restarted[s.Name] = s.RestartCount > 0
+	}
+	for _, c := range slices.Concat(pod.Spec.Containers, pod.Spec.InitContainers) {
+		row.Containers = append(row.Containers, Container{c.Name, restarted[c.Name]})
+	}
+	return row
+}
+
+// PodNamed returns the Pod of a name; in any worker, if that is empty. Nil: there is none.
+func PodNamed(pods []corev1.Pod, name, worker string) *Pod {
+	for i := range pods {
+		if pods[i].Name == name && (worker == "" || access.WorkerOf(&pods[i]) == worker) {
+			row := podRow(&pods[i])
+			return &row
+		}
+	}
+	return nil
+}
+
+// PodOfIndex returns the newest Pod of an index, or nil.
+func PodOfIndex(pods []corev1.Pod, index string) *Pod {
+	var newest *corev1.Pod
+	for i := range pods {
+		if show.PodIndex(&pods[i]) == index && (newest == nil || newest.CreationTimestamp.Before(&pods[i].CreationTimestamp)) {
+			newest = &pods[i]
+		}
+	}
+	if newest == nil {
+		return nil
+	}
+	row := podRow(newest)
+	return &row
 }
 
 func podRank(pod *corev1.Pod) int {

@@ -1,8 +1,8 @@
 // Package view makes the models of the dashboard's pages. It is pure: objects of the hub and the
 // time go in, what a template prints comes out.
 //
-//	WorkerClusters ───────────────────────────> Workers
-//	Jobs, newest events, Filter ──────────────> Jobs: one page of rows, and the counts to filter by
+//	WorkerClusters ───────────────────────────> Workers, WorkerPage
+//	Jobs, newest events, Filter, Order ───────> Jobs: one page of rows, and the counts to filter by
 //	Job, events, Pods, explanation ───────────> Job: Timeline, IndexMap, events, Pods, workers
 //	Jobs' accounts, prices of workers ────────> Usage
 //	ClusterQueues, LocalQueues, Workloads ────> Queues

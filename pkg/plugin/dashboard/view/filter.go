@@ -58,11 +58,12 @@ func (f Filter) hasWorker(workers []string) bool {
 	return f.Worker == "" || f.Worker == NotPlaced && len(workers) == 0 || slices.Contains(workers, f.Worker)
 }
 
-// Choice is a value to filter by, with the number of Jobs that it would leave.
+// Choice is a value to filter by, with the number of Jobs that it would leave, or one to sort by,
+// with a text.
 type Choice struct {
-	Value, Tone string
-	Count       int
-	Chosen      bool
+	Value, Text, Tone string
+	Count             int
+	Chosen            bool
 }
 
 // counts has the number of Jobs for each value, of those that the other parts of the filter select.

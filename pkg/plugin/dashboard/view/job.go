@@ -11,8 +11,12 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/jobview"
+	"github.com/jobferry/jobferry/pkg/mirror/intervals"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
+
+// maxFailed is how many failed indexes are named.
+const maxFailed = 50
 
 // JobInput is what is known of one Job.
 type JobInput struct {
@@ -27,6 +31,8 @@ type JobInput struct {
 	Missing Missing
 	// Reading: the workers haven't answered yet.
 	Reading bool
+	// Events chooses some of the events; empty: the Job's own.
+	Events string
 }
 
 // Missing has a text for each part of a Job's page that is incomplete.
@@ -43,13 +49,15 @@ type JobPage struct {
 	Indexes  *IndexMap
 	// IndexesOmitted is the number of indexes that are too many to draw.
 	IndexesOmitted int
-	Events         []Event
-	EventsOmitted  int
-	Pods           []Pod
-	PodsOmitted    int
-	Why            *Why
-	Usage          UsageTable
-	Missing        Missing
+	// FailedIndexes are the first ones; there are FailedOmitted more.
+	FailedIndexes []int
+	FailedOmitted int
+	Events        Events
+	Pods          []Pod
+	PodsOmitted   int
+	Why           *Why
+	Usage         UsageTable
+	Missing       Missing
 	// Reading: Pods and events of workers aren't known yet.
 	Reading bool
 }
@@ -75,12 +83,15 @@ func NewJobPage(in JobInput, now time.Time) JobPage {
 	if page.Indexes == nil && shards.Indexed(in.Job) {
 		page.IndexesOmitted = int(ptr.Deref(in.Job.Spec.Completions, 0))
 	}
-	page.Events, page.EventsOmitted = eventRows(entries)
+	failed := intervals.ParseLenient(ptr.Deref(in.Job.Status.FailedIndexes, ""), intervals.NoLimit)
+	page.FailedIndexes = failed.First(maxFailed)
+	page.FailedOmitted = failed.Len() - len(page.FailedIndexes)
+	page.Events = chosenEvents(entries, in.Events)
 	page.Pods, page.PodsOmitted = podRows(in.Pods)
 	if in.Why != nil && !page.Finished {
 		page.Why = newWhy(in.Why)
 		if page.JobRow.Why == "" && is.state == jobview.Pending { // its event has expired
-			page.JobRow.Why = page.Why.Message
+			page.JobRow.Why, page.Summary = page.Why.Message, page.Why.Message
 		}
 	}
 	return page

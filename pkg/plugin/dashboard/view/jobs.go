@@ -2,6 +2,7 @@ package view
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"time"
 
@@ -17,8 +18,11 @@ const PageSize = 100
 
 // Jobs is one page of the list of Jobs.
 type Jobs struct {
-	Filter Filter
-	Rows   []JobRow
+	Filter  Filter
+	Order   Order
+	Columns []Column
+	Orders  []Choice
+	Rows    []JobRow
 	// Total Jobs there are, and Matching of them are selected.
 	Total, Matching int
 	// Page counts from 1 to Pages. First and Last are the numbers of its rows, from 1.
@@ -34,12 +38,18 @@ type JobRow struct {
 	Workers         []string
 	Succeeded       string
 	// Percent of the completions; -1: their number isn't fixed.
-	Percent      int
-	Active       int32
-	Failed       int32
-	Created      time.Time
-	Took         string
-	Why          string
+	Percent int
+	Active  int32
+	Failed  int32
+	Created time.Time
+	Took    string
+	Why     string
+	// Summary is Why without what it says again of each worker.
+	Summary string
+	// WhyAsAbove: the row above has the same Summary.
+	WhyAsAbove bool
+	// Stale: a worker is out of touch, so that the counts are those that were seen last.
+	Stale        bool
 	Started      time.Time
 	StillRunning bool
 }
@@ -48,23 +58,20 @@ type JobRow struct {
 func stateRank(state jobview.State) int { return slices.Index(jobview.States, state) }
 
 // ListJobs makes a page of the list.
-func ListJobs(jobs []*batchv1.Job, filter Filter, page int, around Around, now time.Time) Jobs {
+func ListJobs(jobs []*batchv1.Job, filter Filter, order Order, page int, around Around, now time.Time) Jobs {
 	selected, n := filter.sift(jobs, around)
-	slices.SortFunc(selected, func(a, b facts) int {
-		return cmp.Or(cmp.Compare(stateRank(a.state), stateRank(b.state)),
-			b.job.CreationTimestamp.Compare(a.job.CreationTimestamp.Time),
-			cmp.Compare(a.job.Namespace, b.job.Namespace), cmp.Compare(a.job.Name, b.job.Name))
-	})
+	order.sort(selected, now)
 	list := Jobs{
-		Filter: filter, Total: len(jobs), Matching: len(selected), Pages: max(1, (len(selected)+PageSize-1)/PageSize),
+		Filter: filter, Order: order, Columns: order.columnsFor(), Orders: order.orders(), Total: len(jobs), Matching: len(selected), Pages: max(1, (len(selected)+PageSize-1)/PageSize),
 		Namespaces: choices(n.namespaces, filter.Namespace), States: stateChoices(n.states, filter.State), Workers: choices(n.workers, filter.Worker),
 	}
 	list.Page = min(max(page, 1), list.Pages)
 	start := (list.Page - 1) * PageSize
 	end := min(start+PageSize, len(selected))
 	list.First, list.Last = min(start+1, end), end
-	for _, j := range selected[start:end] {
+	for i, j := range selected[start:end] {
 		list.Rows = append(list.Rows, jobRow(j, now))
+		list.Rows[i].WhyAsAbove = i > 0 && list.Rows[i].Summary != "" && list.Rows[i].Summary == list.Rows[i-1].Summary
 	}
 	return list
 }
@@ -74,7 +81,7 @@ func jobRow(j facts, now time.Time) JobRow {
 	row := JobRow{
 		Namespace: job.Namespace, Name: job.Name, State: show.JobState(job.Status.State), Workers: job.Status.Workers,
 		Succeeded: job.Succeeded(), Percent: percent(&job.Status), Active: job.Status.Active, Failed: job.Status.Failed,
-		Created: job.CreationTimestamp.Time, Why: job.Status.Why,
+		Created: job.CreationTimestamp.Time, Why: job.Status.Why, Summary: summary(job.Status.Why), Stale: isStale(j),
 	}
 	if took, started := job.Took(now); started {
 		row.Took = duration.HumanDuration(took)
@@ -83,6 +90,17 @@ func jobRow(j facts, now time.Time) JobRow {
 		row.Started, row.StillRunning = job.Status.StartTime.Time, true
 	}
 	return row
+}
+
+// byWorker is a wait's message that says of each worker at its end what its beginning says of all.
+var byWorker = regexp.MustCompile(`^(\d+/\d+ clusters available.*\.) \([-a-z0-9.]+: .*\)$`)
+
+func summary(why string) string { return byWorker.ReplaceAllString(why, "$1") }
+
+// isStale reports whether a worker of an unfinished Job is out of touch.
+func isStale(j facts) bool {
+	outOfTouch := j.around.OutOfTouch
+	return j.state == jobview.OutOfTouch || outOfTouch != nil && !j.state.IsFinal() && slices.ContainsFunc(j.workers, outOfTouch)
 }
 
 // percent of the completions that have succeeded; -1: their number isn't fixed.

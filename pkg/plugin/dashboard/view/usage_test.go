@@ -54,21 +54,21 @@ func TestUsage(t *testing.T) {
 		table UsageTable
 		want  string
 	}{
-		{page.ByNamespace, `Namespace [cpu nvidia.com/gpu pods]
+		{page.ByNamespace, `Namespace [cpu (CPU-hours) nvidia.com/gpu (hours) pods (hours)]
 team-a [{3.00 1.00 0.5} {0.5 0.5 0.25} {1.50 0.5 0.25}] 1.00
 team-b [{2.00  } {0  } {1.00  }] 1.00
 All [{5.00 1.00 0.5} {0.5 0.5 0.25} {2.50 0.5 0.25}] 2.00
 `},
-		{page.ByWorker, `Worker [cpu nvidia.com/gpu pods]
+		{page.ByWorker, `Worker [cpu (CPU-hours) nvidia.com/gpu (hours) pods (hours)]
 east [{1.00 1.00 0.5} {0.5 0.5 0.25} {0.5 0.5 0.25}] 
 west [{4.00  } {0  } {2.00  }] 2.00
 All [{5.00 1.00 0.5} {0.5 0.5 0.25} {2.50 0.5 0.25}] 2.00
 `},
-		{page.ByJob, `Job [cpu nvidia.com/gpu pods]
+		{page.ByJob, `Job [cpu (CPU-hours) nvidia.com/gpu (hours) pods (hours)]
 team-a/a [{3.00 1.00 0.5} {0.5 0.5 0.25} {1.50 0.5 0.25}] 1.00
 team-b/b [{2.00  } {0  } {1.00  }] 1.00
 `},
-		{NewJobPage(JobInput{Job: jobs[1]}, now).Usage, "Worker [cpu pods]\nwest [{2.00  } {1.00  }] \n"},
+		{NewJobPage(JobInput{Job: jobs[1]}, now).Usage, "Worker [cpu (CPU-hours) pods (hours)]\nwest [{2.00  } {1.00  }] \n"},
 	} {
 		if diff := cmp.Diff(row.want, row.table.text()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", row.table.Of, diff)

@@ -96,7 +96,7 @@ func TestListJobs(t *testing.T) {
 		{Filter{Text: "team-b/"}, "b", "1 Running"},
 		{Filter{State: "Failed"}, "", "1 Pending, 3 Running, 0 Failed, 1 Complete"},
 	} {
-		list := ListJobs(jobs, row.filter, 1, alone, now)
+		list := ListJobs(jobs, row.filter, Order{}, 1, alone, now)
 		var names, states []string
 		for _, r := range list.Rows {
 			names = append(names, r.Name)
@@ -119,12 +119,12 @@ func TestPagesOfJobs(t *testing.T) {
 		jobs = append(jobs, job(fmt.Sprintf("j%03d", i)))
 	}
 	for page, want := range map[int]string{-1: "1 of 3: 1-100 j000", 2: "2 of 3: 101-200 j100", 3: "3 of 3: 201-201 j200", 9: "3 of 3: 201-201 j200"} {
-		list := ListJobs(jobs, Filter{}, page, alone, now)
+		list := ListJobs(jobs, Filter{}, Order{}, page, alone, now)
 		if got := fmt.Sprintf("%d of %d: %d-%d %s", list.Page, list.Pages, list.First, list.Last, list.Rows[0].Name); got != want {
 			t.Errorf("page %d: %s, want %s", page, got, want)
 		}
 	}
-	if none := ListJobs(nil, Filter{}, 1, alone, now); none.First != 0 || none.Pages != 1 {
+	if none := ListJobs(nil, Filter{}, Order{}, 1, alone, now); none.First != 0 || none.Pages != 1 {
 		t.Errorf("%+v", none)
 	}
 }
@@ -317,8 +317,8 @@ func TestJobPage(t *testing.T) {
 	if !page.Finished || page.Why != nil {
 		t.Error("a Job that has ended waits for nothing")
 	}
-	if len(page.Events) != maxRows || page.EventsOmitted != 5 || page.Events[0].Message != fmt.Sprint("Placed on worker west ", maxRows+4) {
-		t.Errorf("%d events, %d omitted, the first is %+v", len(page.Events), page.EventsOmitted, page.Events[0])
+	if e := page.Events; len(e.Rows) != maxRows || e.Omitted != 5 || e.Rows[0].Message != fmt.Sprint("Placed on worker west ", maxRows+4) {
+		t.Errorf("%d events, %d omitted, the first is %+v", len(e.Rows), e.Omitted, e.Rows[0])
 	}
 	if page.State != show.JobState(jobview.Complete) {
 		t.Error("the state is that of the terminal")
@@ -347,7 +347,7 @@ func TestStates(t *testing.T) {
 	outOfTouch := jobview.OutOfTouchAmong(jobviewtest.Workers())
 	for _, row := range jobviewtest.Jobs() {
 		around := func(*batchv1.Job) jobview.Around { return jobview.Around{OutOfTouch: outOfTouch} }
-		list := ListJobs([]*batchv1.Job{row.Job}, Filter{}, 1, around, now)
+		list := ListJobs([]*batchv1.Job{row.Job}, Filter{}, Order{}, 1, around, now)
 		page := NewJobPage(JobInput{Job: row.Job, Workers: jobviewtest.Workers()}, now)
 		for _, got := range []string{list.Rows[0].State.Text, list.States[0].Value, page.State.Text} {
 			if got != string(row.Want) {

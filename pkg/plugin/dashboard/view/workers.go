@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/plugin/show"
 )
 
@@ -36,6 +37,8 @@ type Worker struct {
 	Labels      string
 	LastContact time.Time
 	Resources   []Resource
+	// Stale: the worker is out of touch, so that its resources are those of its last answer.
+	Stale bool
 }
 
 // Resource is the use of one resource of a worker.
@@ -70,7 +73,7 @@ func workerCard(w *v1alpha1.WorkerCluster) Worker {
 		Lost: meta.IsStatusConditionTrue(w.Status.Conditions, v1alpha1.ConditionLost),
 		Jobs: w.Status.Jobs, Nodes: w.Status.Nodes, Version: w.Status.KubernetesVersion,
 		Controller: string(w.Spec.JobController), Weight: w.Spec.Weight, Cost: show.Cost(w.Spec.Cost), Labels: labels.Set(w.Labels).String(),
-		Resources: resources(w),
+		Resources: resources(w), Stale: jobview.IsOutOfTouch(w),
 	}
 	if w.Status.LastContactTime != nil {
 		card.LastContact = w.Status.LastContactTime.Time
