@@ -111,8 +111,14 @@ func (h history) changes() []change {
 	slices.SortStableFunc(all, func(a, b change) int {
 		return a.at.Truncate(time.Second).Compare(b.at.Truncate(time.Second))
 	})
+	if further := len(all) - maxChanges; further > 0 {
+		all = slices.Delete(all, 1, 1+further) // the first one is the Job's creation
+	}
 	return all
 }
+
+// maxChanges bounds what a timeline is made of; the newest are drawn.
+const maxChanges = 1000
 
 // suspendedAtFirst reports whether the Job was created suspended: it was never resumed before it
 // was placed.

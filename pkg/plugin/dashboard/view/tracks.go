@@ -24,11 +24,18 @@ type tracks struct {
 	end   time.Time
 }
 
+// maxLanes bounds the lanes: anybody who may write events can name any number of workers.
+const maxLanes = 50
+
+// lane returns a lane of a name; of too many, one that isn't drawn.
 func (t *tracks) lane(name string) *Lane {
 	for i := range t.lanes {
 		if t.lanes[i].Name == name {
 			return &t.lanes[i]
 		}
+	}
+	if len(t.lanes) == maxLanes {
+		return &Lane{Name: name}
 	}
 	t.lanes = append(t.lanes, Lane{Name: name})
 	return &t.lanes[len(t.lanes)-1]
