@@ -2,14 +2,15 @@ package hub
 
 import (
 	"context"
-	"encoding/json"
-	"net/http"
+	"errors"
+	"net/url"
 	"slices"
 	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
@@ -28,8 +29,7 @@ const (
 // hangs looks like one at rest, and client-go takes a connection that is closed at once for a watch
 // that has ended. Users without rights are refused APIs, too, that the hub doesn't have.
 type probe struct {
-	address  string
-	client   *http.Client
+	client   rest.Interface
 	clock    clock.PassiveClock
 	interval time.Duration
 	changed  func()
@@ -42,16 +42,12 @@ type probe struct {
 }
 
 func newProbe(config *rest.Config, clock clock.PassiveClock, changed func()) (*probe, error) {
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, err
-	}
-	base, _, err := rest.DefaultServerUrlFor(config)
+	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, err
 	}
 	return &probe{
-		address: base.JoinPath("apis").String(), client: client, clock: clock, interval: probeInterval, changed: changed,
+		client: client.RESTClient(), clock: clock, interval: probeInterval, changed: changed,
 		state: Health{State: Loading, Since: clock.Now()},
 	}, nil
 }
@@ -70,18 +66,12 @@ func (p *probe) run(ctx context.Context) {
 func (p *probe) ask(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.address, nil)
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Accept", "application/json")
-	response, err := p.client.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
 	var list metav1.APIGroupList
-	if response.StatusCode != http.StatusOK || json.NewDecoder(response.Body).Decode(&list) != nil {
+	err := p.client.Get().AbsPath("/apis").Do(ctx).Into(&list)
+	if unsent := (*url.Error)(nil); errors.As(err, &unsent) || ctx.Err() != nil {
+		return nil, err
+	}
+	if err != nil {
 		return nil, nil
 	}
 	groups := []string{}
