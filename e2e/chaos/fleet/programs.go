@@ -103,7 +103,7 @@ func (f *Fleet) newManager(hub *rig.Cluster, name string) (*Manager, error) {
 	m := &Manager{Name: name, Link: link, metrics: metrics}
 	m.Component = hub.AddProgram(name, f.built[managerProgram], append([]string{
 		"--kubeconfig=" + kubeconfig, "--metrics-bind-address=" + metrics,
-		"--leader-elect-lease-duration=10s", "--leader-elect-renew-deadline=7s", "--leader-elect-retry-period=1s",
+		"--leader-elect-lease-duration=7s", "--leader-elect-renew-deadline=6s", "--leader-elect-retry-period=1s",
 		"--worker-probe-interval=1s", "--worker-probe-timeout=2s",
 	}, slices.Concat(pods, f.managerFlags(), common)...)...)
 	return m, nil
