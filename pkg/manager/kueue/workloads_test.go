@@ -10,6 +10,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,6 +23,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/group"
 	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
@@ -112,25 +114,15 @@ func (j *judged) PlacementResult(types.NamespacedName, types.UID) (PlacementResu
 // and the last one of them. Another state is written at once.
 func TestMessagesAreWrittenAtAPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		scheme := runtime.NewScheme()
-		for _, add := range []func(*runtime.Scheme) error{batchv1.AddToScheme, v1alpha1.AddToScheme, kueue.AddToScheme} {
-			if err := add(scheme); err != nil {
-				t.Fatal(err)
-			}
-		}
+		scheme := newScheme(t)
 		s := given()
 		w, reserved := s.workload, time.Now().Truncate(time.Second)
 		s.job.UID = "1"
 		w.Namespace, w.Name, w.UID = "team", "w", "w"
 		w.Status.Conditions[0].LastTransitionTime = metav1.NewTime(reserved)
 		w.Status.AdmissionChecks = []kueue.AdmissionCheckState{{Name: "check", State: kueue.CheckStatePending}}
-		check := &kueue.AdmissionCheck{ObjectMeta: metav1.ObjectMeta{Name: "check"}, Spec: kueue.AdmissionCheckSpec{
-			ControllerName: v1alpha1.ManagedByDispatcher,
-			Parameters:     &kueue.AdmissionCheckParametersReference{APIGroup: kueue.SchemeGroupVersion.Group, Kind: configKind, Name: "config"},
-		}}
-		config := &kueue.MultiKueueConfig{ObjectMeta: metav1.ObjectMeta{Name: "config"}, Spec: kueue.MultiKueueConfigSpec{Clusters: []string{"w1"}}}
 		writes := 0
-		hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(s.job, w, check, config).WithStatusSubresource(w).
+		hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(aCheck(), s.job, w)...).WithStatusSubresource(w).
 			WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: func(
 				ctx context.Context, c client.Client, sub string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption,
 			) error {
@@ -166,4 +158,77 @@ func TestMessagesAreWrittenAtAPace(t *testing.T) {
 			t.Errorf("another state isn't written at once: %+v", now)
 		}
 	})
+}
+
+func newScheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{batchv1.AddToScheme, v1alpha1.AddToScheme, kueue.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return scheme
+}
+
+// aCheck is an AdmissionCheck of Jobferry's, and its config.
+func aCheck() []client.Object {
+	return []client.Object{
+		&kueue.AdmissionCheck{ObjectMeta: metav1.ObjectMeta{Name: "check"}, Spec: kueue.AdmissionCheckSpec{
+			ControllerName: v1alpha1.ManagedByDispatcher,
+			Parameters:     &kueue.AdmissionCheckParametersReference{APIGroup: kueue.SchemeGroupVersion.Group, Kind: configKind, Name: "config"},
+		}},
+		&kueue.MultiKueueConfig{ObjectMeta: metav1.ObjectMeta{Name: "config"}, Spec: kueue.MultiKueueConfigSpec{Clusters: []string{"w1"}}},
+	}
+}
+
+// grouped is a JobController of the Jobs of one JobSet.
+type grouped struct {
+	judged
+
+	jobs []types.NamespacedName
+}
+
+func (g *grouped) GroupJobs(group.ID) ([]types.NamespacedName, bool) { return g.jobs, true }
+
+// Of the many Jobs of a JobSet little is held at once, and its Workload isn't looked at with each
+// change of one of them.
+func TestManyJobsOfAJobSet(t *testing.T) {
+	s := given()
+	w := s.workload
+	w.Namespace, w.Name, w.UID = "team", "w", "w"
+	w.OwnerReferences = []metav1.OwnerReference{{APIVersion: "jobset.x-k8s.io/v1alpha2", Kind: "JobSet", Name: "set", UID: "set", Controller: ptr.To(true)}}
+	w.Status.AdmissionChecks = []kueue.AdmissionCheckState{{Name: "check", State: kueue.CheckStatePending}}
+	jobs, objects := &grouped{}, append(aCheck(), w)
+	for i := range 2 * manyJobs {
+		job := s.job.DeepCopy()
+		job.Namespace, job.Name, job.UID = "team", fmt.Sprint("job-", i), types.UID(fmt.Sprint(i))
+		job.Spec.Template.Spec.Tolerations = make([]corev1.Toleration, 1000)
+		objects, jobs.jobs = append(objects, job), append(jobs.jobs, client.ObjectKeyFromObject(job))
+	}
+	hub := fake.NewClientBuilder().WithScheme(newScheme(t)).WithObjects(objects...).WithStatusSubresource(w).Build()
+	r := &workloadReconciler{
+		session: &session{options: DefaultOptions(), jobs: jobs, hub: hub, objects: uncached{Reader: hub}},
+		written: expiring.NewExpiring(), looked: expiring.NewExpiring(),
+	}
+	c, ours := r.check(t.Context(), "check")
+	of, err := r.gather(t.Context(), w, w.Status.AdmissionChecks[0], c)
+	if err != nil || !ours || len(of.jobs) != 2*manyJobs {
+		t.Fatalf("%d Jobs, error %v", len(of.jobs), err)
+	}
+	for _, job := range of.jobs {
+		if size := job.job.Size(); size > 1<<10 {
+			t.Fatalf("%d bytes are held of a Job", size)
+		}
+	}
+	for range 2 {
+		result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if after := result.RequeueAfter; after > 0 && after <= 2*manyJobs*jobPace {
+			return
+		}
+	}
+	t.Error("it's looked at again at once")
 }
