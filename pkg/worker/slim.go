@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"maps"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -44,7 +45,7 @@ func (s slimming) job(object any) (any, error) {
 	job.ManagedFields = nil
 	end := plan.Finished(job)
 	if end == nil && slices.ContainsFunc(s, func(o Options) bool { return o.manages(job) }) {
-		if decoded.Size(job) <= maxHeldJob {
+		if weightOf(job) <= maxHeldJob {
 			return job, nil
 		}
 		return stubOf(job), nil
@@ -59,6 +60,16 @@ func (s slimming) job(object any) (any, error) {
 // maxHeldJob is up to how many bytes an unfinished Job takes that is held whole. A tenant can make
 // one of 1.5 MB that takes twenty times as much.
 const maxHeldJob = 32 << 10
+
+// weightOf is what a Job takes, but for the lists of its indexes. These are long texts, which take
+// no more than they have bytes, and tenants don't write them.
+func weightOf(job *batchv1.Job) int64 {
+	rest := batchv1.Job{ObjectMeta: job.ObjectMeta, Spec: job.Spec}
+	rest.Annotations = maps.Clone(job.Annotations)
+	delete(rest.Annotations, v1alpha1.AnnotationIndexes)
+	delete(rest.Annotations, v1alpha1.AnnotationIndexesObserved)
+	return decoded.Size(&rest)
+}
 
 // stubMark is the annotation of what is held of a larger Job. A sync reads that Job from the API
 // server, so nothing comes of it if somebody else sets the annotation.

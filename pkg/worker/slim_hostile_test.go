@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/util/queue"
 	"github.com/jobferry/jobferry/pkg/util/wake"
 )
@@ -97,6 +98,18 @@ func TestPodsOfVeryManyLabels(t *testing.T) {
 		if p.Name == "bare" && len(p.OwnerReferences) > 0 {
 			t.Error("the bare Pod was adopted")
 		}
+	}
+}
+
+// A Job of very many indexes isn't large by the lists of those that are its own, or have ended.
+func TestListsOfIndexesDontWeigh(t *testing.T) {
+	long := strings.Repeat("1,3,", 50_000)
+	job := slimJob(t, aJob(func(j *batchv1.Job) {
+		j.Status.CompletedIndexes = long
+		j.Annotations = map[string]string{v1alpha1.AnnotationIndexes: long, v1alpha1.AnnotationIndexesObserved: long}
+	}), DefaultOptions())
+	if isStub(job) || job.Annotations[v1alpha1.AnnotationIndexes] != long {
+		t.Error("a stub of it is held")
 	}
 }
 
