@@ -31,8 +31,8 @@ func (s *scene) podsBefore(p corev1.Pod) []byte {
 }
 
 // The API server's watch cache has a Pod that is still tracked, which a leader has counted and
-// untracked. The next leader lists Pods consistently, so that it counts each Pod once, also while its
-// watch brings nothing. While it didn't lead, it read no Pods.
+// untracked. The next leader lists Pods consistently, so that it counts each Pod once, also while
+// its watch brings nothing. While it didn't lead, it read no Pods.
 func TestTakeoverWithALateCache(t *testing.T) {
 	t.Parallel()
 	s := open(t, "worker")
