@@ -11,13 +11,14 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/queue"
 	"github.com/jobferry/jobferry/pkg/worker/fence"
 )
 
 // addFence adds the fencer to the manager; it returns nil if the options switch it off. The fencer
 // watches Leases with a client of its own: the manager's cache would hold those of all namespaces,
 // with the heartbeats of all nodes.
-func addFence(mgr manager.Manager, o Options, q workQueue) (*fencer, error) {
+func addFence(mgr manager.Manager, o Options, q queue.Queue) (*fencer, error) {
 	if o.FenceAfter < 0 {
 		return nil, nil
 	}

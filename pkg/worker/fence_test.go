@@ -19,11 +19,10 @@ import (
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	kubetesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/queue"
 	"github.com/jobferry/jobferry/pkg/worker/fence"
 )
 
@@ -292,7 +291,7 @@ func TestEnqueueFenced(t *testing.T) {
 		aJob(named("done"), of("hub"), func(j *batchv1.Job) {
 			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: "True"}}
 		}))
-	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	q := queue.New("fence", nil)
 	defer q.ShutDown()
 	if err := DefaultOptions().enqueueFenced(t.Context(), c.api, sets.New[v1alpha1.Origin]("hub"), q); err != nil {
 		t.Fatal(err)

@@ -12,7 +12,6 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/util/queue"
@@ -71,25 +70,19 @@ func fencedOrigins(ctx context.Context, jobs client.Reader) (sets.Set[v1alpha1.O
 	return origins, nil
 }
 
-// enqueueFirst enqueues a Job before those that wait for their sync: its hub moves it soon, and
-// others' syncs may take long.
-func enqueueFirst(q workQueue, job reconcile.Request) {
-	if of, is := q.(queue.Queue); is {
-		of.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(1)}, job)
-		return
-	}
-	q.Add(job)
-}
+// fencedFirst is the priority of Jobs whose fence has closed: their hub moves them soon, and the syncs
+// of others may take long.
+const fencedFirst = 1
 
 // enqueueFenced enqueues the Jobs of these origins, so that each is marked.
-func (o Options) enqueueFenced(ctx context.Context, jobs client.Reader, origins sets.Set[v1alpha1.Origin], q workQueue) error {
+func (o Options) enqueueFenced(ctx context.Context, jobs client.Reader, origins sets.Set[v1alpha1.Origin], q queue.Queue) error {
 	var list batchv1.JobList
 	if err := jobs.List(ctx, &list, client.HasLabels{v1alpha1.LabelOrigin}, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list the Jobs of all hubs: %w", err)
 	}
 	for i := range list.Items {
 		if job := &list.Items[i]; origins.Has(originOf(job)) && o.manages(job) && plan.Finished(job) == nil {
-			enqueueFirst(q, requestFor(job))
+			q.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(fencedFirst)}, requestFor(job))
 		}
 	}
 	return nil

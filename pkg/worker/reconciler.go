@@ -34,7 +34,7 @@ type reconciler struct {
 	metrics *metrics
 	options Options
 	clock   clock.PassiveClock
-	// large is held while a Job is synced of which a stub is held.
+	// large is held while a Job is synced of which the cache has an outline.
 	large sync.Mutex
 	// largePods is held while a page of the Pods of a Job with a large template is listed.
 	largePods sync.Mutex
@@ -63,11 +63,12 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.memory.forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
-	if isStub(&cached) {
+	if isOutline(&cached) && plan.Finished(&cached) == nil {
 		if !r.large.TryLock() {
 			return reconcile.Result{RequeueAfter: wait.Jitter(largeJobPause, 1)}, nil
 		}
 		defer r.large.Unlock()
+		cached = batchv1.Job{} // not all decoders empty what they decode into
 		if err := r.live.Get(ctx, req.NamespacedName, &cached); err != nil {
 			return reconcile.Result{}, client.IgnoreNotFound(err) // the event of its deletion comes
 		}

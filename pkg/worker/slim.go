@@ -48,7 +48,7 @@ func (s slimming) job(object any) (any, error) {
 		if weightOf(job) <= maxHeldJob {
 			return job, nil
 		}
-		return stubOf(job), nil
+		return outlineOf(job), nil
 	}
 	slim := outlineOf(job)
 	if end != nil {
@@ -71,20 +71,9 @@ func weightOf(job *batchv1.Job) int64 {
 	return decoded.Size(&rest)
 }
 
-// stubMark is the annotation of what is held of a larger Job. A sync reads that Job from the API
-// server, so nothing comes of it if somebody else sets the annotation.
-const stubMark = v1alpha1.KeyPrefix + "stub"
-
-func stubOf(job *batchv1.Job) *batchv1.Job {
-	stub := outlineOf(job)
-	stub.Annotations = map[string]string{stubMark: ""}
-	return stub
-}
-
-func isStub(job *batchv1.Job) bool {
-	_, is := job.Annotations[stubMark]
-	return is
-}
+// isOutline reports whether a Job is one of outlineOf: all others have a container. An unfinished one
+// is read from the API server for its sync.
+func isOutline(job *batchv1.Job) bool { return len(job.Spec.Template.Spec.Containers) == 0 }
 
 // outlineOf is what's read of a Job without a sync: which one it is, whose, and whether it goes.
 func outlineOf(job *batchv1.Job) *batchv1.Job {

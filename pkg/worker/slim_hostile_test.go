@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -108,12 +109,12 @@ func TestListsOfIndexesDontWeigh(t *testing.T) {
 		j.Status.CompletedIndexes = long
 		j.Annotations = map[string]string{v1alpha1.AnnotationIndexes: long, v1alpha1.AnnotationIndexesObserved: long}
 	}), DefaultOptions())
-	if isStub(job) || job.Annotations[v1alpha1.AnnotationIndexes] != long {
-		t.Error("a stub of it is held")
+	if isOutline(job) || job.Annotations[v1alpha1.AnnotationIndexes] != long {
+		t.Error("an outline of it is held")
 	}
 }
 
-// A large Job of which a stub is held runs as any other, one at a time.
+// A large Job of which an outline is held runs as any other, one at a time.
 func TestALargeJobRuns(t *testing.T) {
 	c := newCluster(t, Options{}, aJob(func(j *batchv1.Job) {
 		for i := range 2000 {
@@ -198,7 +199,10 @@ func TestFencedJobsComeFirst(t *testing.T) {
 	for i := range 3 {
 		q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: fmt.Sprint(i)}})
 	}
-	enqueueFirst(q, reconcile.Request{NamespacedName: jobKey})
+	c := newCluster(t, Options{}, aJob(func(j *batchv1.Job) { j.Labels = map[string]string{v1alpha1.LabelOrigin: "hub"} }))
+	if err := DefaultOptions().enqueueFenced(t.Context(), c.api, sets.New[v1alpha1.Origin]("hub"), q); err != nil {
+		t.Fatal(err)
+	}
 	if first, _ := q.Get(); first.NamespacedName != jobKey {
 		t.Errorf("first comes %s", first.Name)
 	}
