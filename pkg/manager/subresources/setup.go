@@ -91,7 +91,7 @@ func outOfTouch(ctx context.Context, hub cache.Cache) dispatchedjobs.OutOfTouch 
 		if err != nil || !workers.HasSynced() {
 			return false
 		}
-		if err := hub.Get(ctx, client.ObjectKey{Name: worker}, w); err != nil {
+		if err := hub.Get(ctx, client.ObjectKey{Name: worker}, w, client.UnsafeDisableDeepCopy); err != nil {
 			return apierrors.IsNotFound(err)
 		}
 		return jobview.IsOutOfTouch(w)

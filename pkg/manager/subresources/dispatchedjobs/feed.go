@@ -3,8 +3,6 @@ package dispatchedjobs
 import (
 	"sync"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/util/wake"
 )
@@ -67,30 +65,4 @@ func (f *feed) take(most int) []change {
 		delete(f.changes, c)
 	}
 	return taken
-}
-
-// listing has the newest reason of each Job while the events are listed, which are in no order.
-// Only one for which a Job can wait has a text. A namespace has a fair share of the places.
-type listing struct {
-	newest map[jobview.Subject]said
-	of     map[string]int // namespace
-}
-
-func newListing() listing { return listing{map[jobview.Subject]said{}, map[string]int{}} }
-
-func (l listing) add(events []corev1.Event) {
-	for i := range events {
-		s, says, ok := read(&events[i])
-		before, known := l.newest[s]
-		switch {
-		case !ok || known && says.reason.At.Before(before.reason.At):
-			continue
-		case known:
-		case share*l.of[s.Namespace] >= maxListed-len(l.newest):
-			continue
-		default:
-			l.of[s.Namespace]++
-		}
-		l.newest[s] = says
-	}
 }

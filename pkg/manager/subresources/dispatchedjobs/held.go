@@ -43,17 +43,28 @@ func (s said) same(as said) bool {
 	return s.reason.Reason == as.reason.Reason && s.reason.Message == as.reason.Message
 }
 
-// held has the reasons, of which a namespace has a fair share.
+// held has reasons up to a number, of which a namespace has a fair share.
 type held struct {
+	most    int
 	reasons map[jobview.Subject]said
 	of      map[string]int // namespace
 }
 
-func newHeld() held { return held{map[jobview.Subject]said{}, map[string]int{}} }
+func newHeld(most int) held { return held{most, map[jobview.Subject]said{}, map[string]int{}} }
+
+// list takes what events say that are in no order.
+func (h *held) list(events []corev1.Event) {
+	for i := range events {
+		s, says, ok := read(&events[i])
+		if before, known := h.reasons[s]; ok && (!known || !says.reason.At.Before(before.reason.At)) {
+			h.put(s, says)
+		}
+	}
+}
 
 func (h *held) put(s jobview.Subject, c said) {
 	if _, known := h.reasons[s]; !known {
-		if share*h.of[s.Namespace] >= maxReasons-len(h.reasons) {
+		if share*h.of[s.Namespace] >= h.most-len(h.reasons) {
 			return
 		}
 		h.of[s.Namespace]++

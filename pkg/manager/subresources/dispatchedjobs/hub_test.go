@@ -59,7 +59,7 @@ func serveHub(t *testing.T, answer http.HandlerFunc) *Server {
 		t.Fatal(err)
 	}
 	s := New(client, jobview.OutOfTouchAmong(jobviewtest.Workers()), time.Minute, logr.Discard())
-	s.reasons.replace(newListing())
+	s.reasons.replace(newHeld(maxListed))
 	return s
 }
 

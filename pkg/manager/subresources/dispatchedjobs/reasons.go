@@ -45,7 +45,7 @@ type Reasons struct {
 func newReasons(events coreclient.EventsGetter, timeout time.Duration, log logr.Logger) *Reasons {
 	return &Reasons{
 		events: events, timeout: timeout, log: log,
-		wanted: make(chan struct{}, 1), known: make(chan struct{}), held: newHeld(), feeds: map[*feed]struct{}{},
+		wanted: make(chan struct{}, 1), known: make(chan struct{}), held: newHeld(maxReasons), feeds: map[*feed]struct{}{},
 	}
 }
 
@@ -111,7 +111,7 @@ func (r *Reasons) isIdle() bool {
 func (r *Reasons) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.held, r.known = newHeld(), make(chan struct{})
+	r.held, r.known = newHeld(maxReasons), make(chan struct{})
 	if r.users > 0 { // one came at the last moment
 		wake.Signal(r.wanted)
 	}
@@ -150,13 +150,13 @@ func (r *Reasons) listAndWatch(ctx context.Context) {
 // list reads the events page by page, and returns from where they can be watched.
 func (r *Reasons) list(ctx context.Context) (version string, err error) {
 	options := metav1.ListOptions{FieldSelector: selector, Limit: pageSize}
-	l := newListing()
+	l := newHeld(maxListed) // also of Jobs that don't wait: an older event of theirs may come later
 	for {
 		page, err := r.page(ctx, &options)
 		if err != nil {
 			return "", err
 		}
-		l.add(page.Items)
+		l.list(page.Items)
 		if options.Continue = page.Continue; options.Continue == "" {
 			r.replace(l)
 			return page.ResourceVersion, nil
@@ -171,12 +171,12 @@ func (r *Reasons) page(ctx context.Context, options *metav1.ListOptions) (*corev
 }
 
 // replace takes what was listed, and tells the watches what is different.
-func (r *Reasons) replace(l listing) {
+func (r *Reasons) replace(l held) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before := r.held
-	r.held = newHeld()
-	for s, c := range l.newest {
+	r.held = newHeld(maxReasons)
+	for s, c := range l.reasons {
 		if c.reason.Waits() {
 			r.held.put(s, c)
 		}

@@ -19,8 +19,8 @@ func TestReasons(t *testing.T) {
 	s, _ := newServer()
 	f, other := s.reasons.subscribe("team"), s.reasons.subscribe("other")
 	all := s.reasons.subscribe("")
-	l := newListing()
-	l.add([]corev1.Event{
+	l := newHeld(maxListed)
+	l.list([]corev1.Event{
 		*event("a", "Placed", "placed", 3), *event("a", "Pending", "waits", 1), // in no order
 		*event("b", "Pending", "waits", 2), *event("b", "Mirrored", "mirrored", 1),
 	})
@@ -51,7 +51,7 @@ func TestReasons(t *testing.T) {
 			t.Errorf("step %d: %q, changes %v", i, s.why("a"), changes)
 		}
 	}
-	s.reasons.replace(newListing()) // b's event has expired while the hub wasn't watched
+	s.reasons.replace(newHeld(maxListed)) // b's event has expired while the hub wasn't watched
 	if got := f.take(maxReasons); !slices.Equal(got, []change{about("b")}) {
 		t.Errorf("after another list: %v", got)
 	}
@@ -89,15 +89,15 @@ func TestAFloodOfEvents(t *testing.T) {
 	if len(f.take(2*maxReasons)) > maxReasons {
 		t.Error("the feed has no bound")
 	}
-	l := newListing()
+	l := newHeld(maxListed)
 	many := make([]corev1.Event, 0, maxListed+1)
 	for i := range cap(many) {
 		many = append(many, *event(fmt.Sprint(i), "Pending", "lies", 1))
 	}
-	if l.add(many); len(l.newest) != maxListed/(share+1) {
-		t.Errorf("%d of one namespace are listed", len(l.newest))
+	if l.list(many); len(l.reasons) != maxListed/(share+1) {
+		t.Errorf("%d of one namespace are listed", len(l.reasons))
 	}
-	if l.add([]corev1.Event{*event("next", "Pending", "waits", 1, in("other"))}); l.of["other"] != 1 {
+	if l.list([]corev1.Event{*event("next", "Pending", "waits", 1, in("other"))}); l.of["other"] != 1 {
 		t.Error("the next namespace has no place")
 	}
 }
