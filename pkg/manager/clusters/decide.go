@@ -88,15 +88,18 @@ func withoutSecret(s gathered, options Options) plan {
 	if s.cluster == nil {
 		return plan{}
 	}
-	problem := fmt.Sprintf("there is no Secret %s/%s yet: create it, with the label %s=true",
-		options.Namespace, s.cluster.Spec.KubeconfigSecret, v1alpha1.LabelWorkerCluster)
-	if s.cluster.Status.KubernetesVersion != "" { // it was connected
-		problem = fmt.Sprintf("Secret %s/%s is gone: create it again, with the label %s=true; or, to move the Jobs away, delete this WorkerCluster",
-			options.Namespace, s.cluster.Spec.KubeconfigSecret, v1alpha1.LabelWorkerCluster)
-	}
-	p := serve(s, options, link.Nowhere(v1alpha1.ReasonSecretMissing, problem))
+	p := serve(s, options, link.Nowhere(v1alpha1.ReasonSecretMissing, missingSecret(s, options)))
 	p.removeFinalizer = s.unlabelled
 	return p
+}
+
+// missingSecret says what to do about a Secret that is gone, or hasn't come yet.
+func missingSecret(s gathered, options Options) string {
+	problem := "Secret %s/%s is gone: create it again, with the label %s=true; or, to move the Jobs away, delete this WorkerCluster"
+	if neverReached(s) {
+		problem = "there is no Secret %s/%s yet: create it, with the label %s=true"
+	}
+	return fmt.Sprintf(problem, options.Namespace, s.cluster.Spec.KubeconfigSecret, v1alpha1.LabelWorkerCluster)
 }
 
 // registered makes the WorkerCluster and the connection what the Secret says.

@@ -1,6 +1,7 @@
 package clusters
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -242,6 +243,22 @@ func TestSchedulable(t *testing.T) {
 		got := meta.FindStatusCondition(nextStatus(given(c.change)).Conditions, v1alpha1.ConditionSchedulable)
 		if got.Status != c.status || got.Reason != c.reason || got.Message == "" {
 			t.Errorf("%+v, want %s %s", got, c.status, c.reason)
+		}
+	}
+}
+
+// Of a Secret that was never there, nobody is told to create it again.
+func TestWhatIsSaidOfAMissingSecret(t *testing.T) {
+	registering := func(s *gathered) { s.cluster.Status, s.worker = v1alpha1.WorkerClusterStatus{}, nil }
+	for name, row := range map[string]struct {
+		s    gathered
+		want string
+	}{
+		"of a new WorkerCluster":         {given(noSecret, registering), "there is no Secret jobferry-system/w1 yet: create it, with"},
+		"of a worker that was connected": {given(noSecret), "Secret jobferry-system/w1 is gone: create it again, with"},
+	} {
+		if got := missingSecret(row.s, options); !strings.HasPrefix(got, row.want) {
+			t.Errorf("%s: %s", name, got)
 		}
 	}
 }

@@ -29,11 +29,12 @@ import (
 // may be behind, just after it was reconnected, or the mirror has lost its marks. One that is found
 // is remembered.
 func (r *Reconciler) confirmLeft(ctx context.Context, t *turn, w worker) (done result, err error) {
-	if m := t.known.mirrors[w.Name()]; m.takenBack != "" {
+	m := t.known.mirrors[w.Name()]
+	if m.takenBack != "" {
 		return result{}, r.leave(ctx, t, w, m.created, m.takenBack)
 	}
 	var existing *batchv1.Job
-	if !t.known.mirrors[w.Name()].neverHad {
+	if !m.neverHad {
 		existing, err = existingIn(ctx, t, w)
 	}
 	switch {
@@ -44,7 +45,7 @@ func (r *Reconciler) confirmLeft(ctx context.Context, t *turn, w worker) (done r
 		done, err = r.mark(ctx, t, w, existing)
 		done.void = true
 	}
-	if m := t.known.mirrors[w.Name()]; err == nil && (m.isMissed || !m.isConfirmed) {
+	if err == nil && (m.isMissed || !m.isConfirmed) {
 		t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.isMissed, m.isConfirmed = false, true })
 		done.changed = done.changed || m.isMissed || t.Part != nil || t.Group.ID != (group.ID{})
 	}
