@@ -80,18 +80,6 @@ func (l *logOf) source(page string, download bool) string {
 	return page + "/log?" + query.Encode()
 }
 
-// choosing returns the page's address with another choice of a log. An empty value is left out.
-func (p *page) choosing(choice map[string]string) string {
-	query := p.Address.Query()
-	for name, value := range choice {
-		query.Set(name, value)
-		if value == "" {
-			query.Del(name)
-		}
-	}
-	return (&url.URL{Path: p.Address.Path, RawQuery: query.Encode()}).String()
-}
-
 // WithLog is the page's address with the log of a container of a Pod.
 func (p *page) WithLog(pod, worker, container string) string {
 	return p.choosing(map[string]string{paramPod: pod, paramOn: worker, paramContainer: container, paramIndex: "", paramPrevious: ""})

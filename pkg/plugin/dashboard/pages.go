@@ -153,18 +153,22 @@ func (p *page) addTrouble(what string, health hub.Health) {
 // With returns the page's address with another value of a parameter, for links. A change of a
 // filter leads to the first page.
 func (p *page) With(name, value string) string {
-	query := p.Address.Query()
-	query.Del("page")
-	query.Set(name, value)
-	if value == "" {
-		query.Del(name)
-	}
-	return (&url.URL{Path: p.Address.Path, RawQuery: query.Encode()}).String()
+	return p.choosing(map[string]string{"page": "", name: value})
 }
 
 // Numbered is the address of another page of the list.
 func (p *page) Numbered(number int) string {
+	return p.choosing(map[string]string{"page": strconv.Itoa(number)})
+}
+
+// choosing is the page's address with other values of parameters. An empty one is left out.
+func (p *page) choosing(values map[string]string) string {
 	query := p.Address.Query()
-	query.Set("page", strconv.Itoa(number))
+	for name, value := range values {
+		query.Set(name, value)
+		if value == "" {
+			query.Del(name)
+		}
+	}
 	return (&url.URL{Path: p.Address.Path, RawQuery: query.Encode()}).String()
 }

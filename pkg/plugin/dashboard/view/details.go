@@ -123,14 +123,14 @@ func podRows(pods []corev1.Pod) (rows []Pod, omitted int) {
 	sorted := show.SortedPods(pods)
 	slices.SortStableFunc(sorted, func(a, b corev1.Pod) int { return cmp.Compare(podRank(&a), podRank(&b)) })
 	for i := range sorted[:min(len(sorted), maxRows)] {
-		rows = append(rows, podRow(&sorted[i]))
+		rows = append(rows, *podRow(&sorted[i]))
 	}
 	return rows, len(sorted) - len(rows)
 }
 
-func podRow(pod *corev1.Pod) Pod {
+func podRow(pod *corev1.Pod) *Pod {
 	ready, restarts := show.PodContainers(pod)
-	row := Pod{
+	row := &Pod{
 		Name: pod.Name, Index: show.PodIndex(pod), Ready: ready, Restarts: restarts, Worker: access.WorkerOf(pod), Node: pod.Spec.NodeName,
 		State: show.PodState(pod), Created: pod.CreationTimestamp.Time, HasLog: pod.Status.Phase != corev1.PodPending,
 	}
@@ -148,8 +148,7 @@ func podRow(pod *corev1.Pod) Pod {
 func PodNamed(pods []corev1.Pod, name, worker string) *Pod {
 	for i := range pods {
 		if pods[i].Name == name && (worker == "" || access.WorkerOf(&pods[i]) == worker) {
-			row := podRow(&pods[i])
-			return &row
+			return podRow(&pods[i])
 		}
 	}
 	return nil
@@ -166,8 +165,7 @@ func PodOfIndex(pods []corev1.Pod, index string) *Pod {
 	if newest == nil {
 		return nil
 	}
-	row := podRow(newest)
-	return &row
+	return podRow(newest)
 }
 
 func podRank(pod *corev1.Pod) int {
