@@ -70,8 +70,8 @@ func fencedOrigins(ctx context.Context, jobs client.Reader) (sets.Set[v1alpha1.O
 	return origins, nil
 }
 
-// fencedFirst is the priority of Jobs whose fence has closed: their hub moves them soon, and the syncs
-// of others may take long.
+// fencedFirst is the priority of Jobs whose fence has closed: their hub moves them soon, and the
+// syncs of others may take long.
 const fencedFirst = 1
 
 // enqueueFenced enqueues the Jobs of these origins, so that each is marked.

@@ -71,8 +71,8 @@ func weightOf(job *batchv1.Job) int64 {
 	return decoded.Size(&rest)
 }
 
-// isOutline reports whether a Job is one of outlineOf: all others have a container. An unfinished one
-// is read from the API server for its sync.
+// isOutline reports whether a Job is one of outlineOf: all others have a container. An unfinished
+// one is read from the API server for its sync.
 func isOutline(job *batchv1.Job) bool { return len(job.Spec.Template.Spec.Containers) == 0 }
 
 // outlineOf is what's read of a Job without a sync: which one it is, whose, and whether it goes.
