@@ -17,7 +17,7 @@ type Options struct {
 	// Span is the time in which faults begin. Default: 4.5 s for each, and no less than 300 ms for
 	// each Job.
 	Span time.Duration
-	// Settle is how long Jobs may take to end after the last fault. Default 4m.
+	// Settle is how long it may take until the next Job ends, after the last fault. Default 2m.
 	Settle time.Duration
 	// LostAfter is the managers' worker-lost-timeout. Default 30s.
 	LostAfter time.Duration
@@ -38,7 +38,7 @@ type Options struct {
 // DefaultOptions returns the defaults.
 func DefaultOptions() Options {
 	return Options{
-		Seed: 1, Jobs: 1000, Faults: 100, Settle: 4 * time.Minute, LostAfter: 30 * time.Second, Lose: true,
+		Seed: 1, Jobs: 1000, Faults: 100, Settle: 2 * time.Minute, LostAfter: 30 * time.Second, Lose: true,
 		Progress: func(string, ...any) {},
 	}
 }

@@ -136,11 +136,16 @@ func (r *run) turmoil(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// settle waits until all Jobs have come to their end.
+// settle waits until all Jobs have come to their end, as long as some do: how many run at once is
+// limited, and a slow machine takes its time.
 func (r *run) settle(ctx context.Context) error {
-	r.options.Progress("all faults are over; %d Jobs have not ended", len(r.recorder.pending()))
-	if !until(ctx, r.options.Settle, func() bool { return len(r.recorder.pending()) == 0 }) {
-		r.options.Progress("%d Jobs have not ended in %s", len(r.recorder.pending()), r.options.Settle)
+	left := len(r.recorder.pending())
+	r.options.Progress("all faults are over; %d Jobs have not ended", left)
+	for left > 0 && until(ctx, r.options.Settle, func() bool { return len(r.recorder.pending()) < left }) {
+		left = len(r.recorder.pending())
+	}
+	if left > 0 {
+		r.options.Progress("%d Jobs have not ended, and none has for %s", left, r.options.Settle)
 	}
 	until(ctx, catchUp, func() bool { return false })
 	until(ctx, showTime, func() (all bool) {

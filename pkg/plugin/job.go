@@ -23,8 +23,8 @@ func (c *cli) jobNamed(ctx context.Context, hub client.Client, key types.Namespa
 	job := &batchv1.Job{}
 	err := hub.Get(ctx, key, job)
 	switch {
-	case apierrors.IsNotFound(err):
-		return nil, access.NoJob(key)
+	case apierrors.IsNotFound(err), strings.Contains(key.Name, "/"): // no name of a Job has one
+		return nil, c.noJob(ctx, hub, key)
 	case err != nil:
 		return nil, access.Explain(err)
 	case !mirror.Managed(job):
@@ -33,6 +33,19 @@ func (c *cli) jobNamed(ctx context.Context, hub client.Client, key types.Namespa
 			strings.Join(append(reason.ways, "until then, kubectl itself shows its Pods and logs"), "\n  "))
 	}
 	return job, nil
+}
+
+// noJob says that a Job isn't there, and whether the name is that of a Pod of one: JOB-SUFFIX, or
+// JOB-INDEX-SUFFIX.
+func (c *cli) noJob(ctx context.Context, hub client.Client, key types.NamespacedName) error {
+	pod := afterKind(key.Name, "po", "pod", "pods")
+	for name, tries := pod, 2; tries > 0; tries-- {
+		name = name[:max(strings.LastIndex(name, "-"), 0)]
+		if name != "" && hub.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: name}, &batchv1.Job{}) == nil {
+			return access.NoJob(key, fmt.Sprintf("for the Pod of a Job, name the Job, and the Pod by --pod: kubectl jobferry logs %s --pod %s", name, pod))
+		}
+	}
+	return access.NoJob(key, "")
 }
 
 // subresourcesOf makes a client of what belongs to a Job, and reads the Job, so that it's said what

@@ -98,7 +98,7 @@ func (c *cli) jobs(cmd *cobra.Command, f *listFlags, out output, names []string)
 	if !out.asTable() && !f.watch && len(f.states) == 0 && f.sortBy == "" {
 		return out.printNamed(c, names, found.JobList) // nothing else is shown of them
 	}
-	workers := seenWorkers(cmd.Context(), hub)
+	workers, unseen := seenWorkers(cmd.Context(), hub)
 	around := c.around(cmd.Context(), hub, found, workers)
 	found.Items = slices.DeleteFunc(found.Items, func(job batchv1.Job) bool { return !f.isInState(&job, around(&job)) })
 	if err := sortJobs(cmd, found.Items, around, f.sortBy); err != nil {
@@ -114,7 +114,10 @@ func (c *cli) jobs(cmd *cobra.Command, f *listFlags, out output, names []string)
 	if err := c.table(show.Jobs(found.Items, around, c.now(), columns), noJobs(found.namespace)); err != nil {
 		return err
 	}
-	if len(names) == 0 && f.worker == "" && len(f.states) == 0 {
+	switch {
+	case access.NotInstalled(unseen):
+		c.say("warning: %v", access.Explain(unseen))
+	case len(names) == 0 && f.worker == "" && len(f.states) == 0:
 		c.sayUndispatched(cmd.Context(), hub, found)
 	}
 	return nil
@@ -228,13 +231,12 @@ func ours(jobs []batchv1.Job) []batchv1.Job {
 	return slices.DeleteFunc(jobs, func(job batchv1.Job) bool { return !mirror.Managed(&job) })
 }
 
-// seenWorkers are those of the hub; nil: users of a namespace may not see them.
-func seenWorkers(ctx context.Context, hub client.Client) []v1alpha1.WorkerCluster {
+// seenWorkers are those of the hub; nil and why: users of a namespace may not see them, or there is
+// no Jobferry.
+func seenWorkers(ctx context.Context, hub client.Client) ([]v1alpha1.WorkerCluster, error) {
 	var workers v1alpha1.WorkerClusterList
-	if err := hub.List(ctx, &workers); err != nil {
-		return nil
-	}
-	return workers.Items
+	err := hub.List(ctx, &workers)
+	return workers.Items, err
 }
 
 // around reads what is known of Jobs beside themselves: their events, if one of them is unfinished,

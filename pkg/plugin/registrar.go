@@ -72,7 +72,7 @@ func (c *cli) put(ctx context.Context, to client.Client, where string, object cl
 	if err != nil {
 		return err
 	}
-	what := manifest.GetKind() + " " + object.GetName()
+	what := nameOf(manifest)
 	before := &unstructured.Unstructured{}
 	before.SetGroupVersionKind(manifest.GroupVersionKind())
 	switch err := to.Get(ctx, client.ObjectKeyFromObject(object), before); {
@@ -91,6 +91,15 @@ func (c *cli) put(ctx context.Context, to client.Client, where string, object cl
 	}
 	c.say("%s: %s %s", where, what, changeOf(before, manifest))
 	return nil
+}
+
+// nameOf is an object's kind and name, and its namespace, unless that is Jobferry's own.
+func nameOf(object *unstructured.Unstructured) string {
+	name := object.GetName()
+	if in := object.GetNamespace(); in != "" && in != v1alpha1.SystemNamespace {
+		name = in + "/" + name
+	}
+	return object.GetKind() + " " + name
 }
 
 // changeOf describes what an apply changed, except managed fields and status.
@@ -115,7 +124,7 @@ func (c *cli) remove(ctx context.Context, worker client.Client, object client.Ob
 	if err != nil {
 		return err
 	}
-	what := manifest.GetKind() + " " + object.GetName()
+	what := nameOf(manifest)
 	err = worker.Delete(ctx, object)
 	if apierrors.IsNotFound(err) {
 		return nil

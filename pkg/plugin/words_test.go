@@ -42,6 +42,34 @@ func TestNoSuchJobForWhoMayNotReadJobs(t *testing.T) {
 	}
 }
 
+// Who names a Pod learns of which Job it is.
+func TestAPodIsNoJob(t *testing.T) {
+	h := newHub(t)
+	for _, name := range []string{"shards-x7k2p", "shards-3-x7k2p"} {
+		h.refuse("/apis/batch/v1/namespaces/team-a/jobs/"+name, http.StatusNotFound, metav1.StatusReasonNotFound, "not found", nil)
+		h.refuse("/apis/batch/v1/namespaces/team-a/jobs/shards-3", http.StatusNotFound, metav1.StatusReasonNotFound, "not found", nil)
+		for _, asked := range []string{name, "pod/" + name} {
+			want := said{err: "error: there is no Job " + asked + " in namespace team-a\n" +
+				"  for the Pod of a Job, name the Job, and the Pod by --pod: kubectl jobferry logs shards --pod " + name + "\n", code: exitFailed}
+			if got := h.run("logs", asked); got != want {
+				t.Errorf("%s: %+v", asked, got)
+			}
+		}
+	}
+}
+
+// A cluster without Jobferry is no hub without Jobs.
+func TestJobsWithoutJobferry(t *testing.T) {
+	h := newHub(t)
+	h.answers["/apis/batch/v1/namespaces/team-a/jobs"] = &batchv1.JobList{Items: []batchv1.Job{notOurs()}}
+	h.refuse("/apis/jobferry.dev/v1alpha1/workerclusters", http.StatusNotFound, metav1.StatusReasonNotFound,
+		"the server could not find the requested resource", &metav1.StatusDetails{Group: "jobferry.dev", Kind: "workerclusters"})
+	got := h.run("jobs")
+	if got.code != 0 || !strings.Contains(got.err, "is it the right context, and is Jobferry installed there?") || strings.Contains(got.err, "dispatched") {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestNoSuchWorker(t *testing.T) {
 	h := newHub(t)
 	h.answers["/api/v1/namespaces/kube-system"] = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "hub"}}

@@ -53,7 +53,7 @@ func (c *choices) parse() {
 	flag.IntVar(&o.Jobs, "jobs", o.Jobs, "number of Jobs")
 	flag.IntVar(&o.Faults, "faults", o.Faults, "number of faults")
 	flag.DurationVar(&o.Span, "span", o.Span, "time in which faults begin; 0: as long as it takes")
-	flag.DurationVar(&o.Settle, "settle", o.Settle, "how long Jobs may take to end after the last fault")
+	flag.DurationVar(&o.Settle, "settle", o.Settle, "how long it may take until the next Job ends, after the last fault")
 	flag.DurationVar(&o.LostAfter, "lost-after", o.LostAfter, "managers' worker-lost-timeout")
 	flag.DurationVar(&o.FenceAfter, "fence-after", o.FenceAfter, "jobferry-worker's fence-after; 0: a third of lost-after")
 	flag.BoolVar(&o.Lose, "lose", o.Lose, "let some faults last longer than that")

@@ -3,10 +3,13 @@ package events
 import (
 	"slices"
 	"sync"
+	"time"
 	"unsafe"
 
 	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
@@ -28,26 +31,42 @@ type backlog struct {
 
 // waiting are the events of a namespace.
 type waiting struct {
-	events []*eventsv1.Event
+	events []*queued
 	bytes  int
+	// last is the newest event about each object.
+	last map[types.UID]*queued
+}
+
+// queued is an event, and since when it, or one that it replaced, waits.
+type queued struct {
+	*eventsv1.Event
+	since time.Time
 }
 
 func newBacklog(most int) *backlog {
 	return &backlog{most: most, added: make(chan struct{}, 1), byNamespace: map[string]*waiting{}}
 }
 
-// bytesOf is about what an event takes. Its names are the Job's own.
+// bytesOf is about what an event takes, with its place in a slice and a map. Its names are the Job's
+// own.
 func bytesOf(event *eventsv1.Event) int {
-	return int(unsafe.Sizeof(*event)) + len(event.Name) + len(event.Note)
+	const place = 128
+	return int(unsafe.Sizeof(*event)) + place + len(event.Name) + len(event.Note)
 }
 
-// add returns how many events are dropped for it, or itself.
-func (b *backlog) add(event *eventsv1.Event) (dropped int) {
+// add returns how many events are dropped for it, or itself. What a Job waits for now takes the
+// place of what it waited for before, if that hasn't been written.
+func (b *backlog) add(event *eventsv1.Event, now time.Time) (dropped int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	own := b.byNamespace[event.Namespace]
 	if own == nil {
-		own = &waiting{}
+		own = &waiting{last: map[types.UID]*queued{}}
+	}
+	if last := own.last[event.Regarding.UID]; last != nil && last.Reason == event.Reason && (jobview.Reason{Reason: event.Reason}).Waits() {
+		b.grow(own, bytesOf(event)-bytesOf(last.Event))
+		last.Event = event
+		return 0
 	}
 	for ; b.bytes+bytesOf(event) > b.most; dropped++ {
 		largest, most := "", own.bytes
@@ -65,11 +84,15 @@ func (b *backlog) add(event *eventsv1.Event) (dropped int) {
 		b.byNamespace[event.Namespace] = own
 		b.turns = append(b.turns, event.Namespace)
 	}
-	own.events = append(own.events, event)
-	b.count, b.bytes, own.bytes = b.count+1, b.bytes+bytesOf(event), own.bytes+bytesOf(event)
+	q := &queued{event, now}
+	own.events, own.last[event.Regarding.UID] = append(own.events, q), q
+	b.count++
+	b.grow(own, bytesOf(event))
 	wake.Signal(b.added)
 	return dropped
 }
+
+func (b *backlog) grow(w *waiting, by int) { b.bytes, w.bytes = b.bytes+by, w.bytes+by }
 
 func (b *backlog) dropNewest(namespace string) {
 	w := b.byNamespace[namespace]
@@ -82,30 +105,37 @@ func (b *backlog) dropNewest(namespace string) {
 	}
 }
 
-// take returns the event whose turn it is; nil: none waits.
-func (b *backlog) take() *eventsv1.Event {
+// take returns the event whose turn it is, and since when it waits; nil: none waits since then.
+func (b *backlog) take(before time.Time) (*eventsv1.Event, time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.count == 0 {
-		return nil
+		return nil, time.Time{}
 	}
 	namespace := b.turns[0]
 	w := b.byNamespace[namespace]
 	first := w.events[0]
+	if first.since.After(before) {
+		return nil, time.Time{}
+	}
 	b.turns = b.turns[1:]
 	w.events[0] = nil // the slice stays
 	b.remove(namespace, first, w.events[1:])
 	if len(w.events) > 0 {
 		b.turns = append(b.turns, namespace)
 	}
-	return first
+	return first.Event, first.since
 }
 
 // remove takes an event away, which leaves others.
-func (b *backlog) remove(namespace string, event *eventsv1.Event, left []*eventsv1.Event) {
+func (b *backlog) remove(namespace string, event *queued, left []*queued) {
 	w := b.byNamespace[namespace]
-	w.events, w.bytes = left, w.bytes-bytesOf(event)
-	b.count, b.bytes = b.count-1, b.bytes-bytesOf(event)
+	w.events = left
+	if w.last[event.Regarding.UID] == event {
+		delete(w.last, event.Regarding.UID)
+	}
+	b.count--
+	b.grow(w, -bytesOf(event.Event))
 	if len(left) == 0 {
 		delete(b.byNamespace, namespace)
 	}

@@ -27,6 +27,10 @@ const (
 	maxWaitingBytes = 16 << 20
 	// eventTimeout is for one write.
 	eventTimeout = 10 * time.Second
+	// late is how long an event waits before more writers help, up to so many in all. A new leader tells
+	// again what each Job waits for, and may itself end before the last of it is written.
+	late       = 2 * time.Second
+	maxWriters = 4
 	// lastEvents is how long events are still written when the manager stops. The next leader takes
 	// over no sooner, and doesn't know which events weren't written.
 	lastEvents = 2 * time.Second
@@ -34,12 +38,17 @@ const (
 
 // Writer writes events to the hub, in the background. Unlike client-go's recorder it doesn't take
 // two events of one reason for a series of the first: the second has another note, which would be
-// lost. Package job reports nothing twice.
+// lost. Package job reports nothing twice. Only what a Job waits for is replaced by what it waits for
+// later, until it's written.
 type Writer struct {
 	client   client.Client
 	instance string
 	waiting  *backlog
 	drops    drops
+	late     time.Duration
+	// helpers has a place for each writer that helps when events are late.
+	helpers chan struct{}
+	helping sync.WaitGroup
 }
 
 // drops counts events that were dropped, of which the log tells once a second.
@@ -71,6 +80,8 @@ func NewWriter(c client.Client) *Writer {
 		client:   c,
 		instance: v1alpha1.EventController + "-" + host,
 		waiting:  newBacklog(maxWaitingBytes),
+		late:     late,
+		helpers:  make(chan struct{}, maxWriters-1),
 	}
 }
 
@@ -82,7 +93,7 @@ func (w *Writer) Eventf(regarding, related runtime.Object, kind, reason, action,
 		log.Log.Error(err, "Can't make an event", "reason", reason)
 		return
 	}
-	if dropped := w.waiting.add(event); dropped > 0 {
+	if dropped := w.waiting.add(event, time.Now()); dropped > 0 {
 		if n := w.drops.add(dropped, time.Now()); n > 0 {
 			log.Log.Info("Too many events are waiting to be written: some were dropped", "events", n, "last", reason)
 		}
@@ -122,14 +133,16 @@ func (w *Writer) event(regarding, related runtime.Object, kind, reason, action, 
 }
 
 // Start writes one event at a time, so that events yield to the writes of Jobs, of which many are
-// under way at once: the more a busy hub delays each write, the fewer events there are. It writes
-// until the context ends, and then for a short time what still waits; the manager calls it.
+// under way at once: the more a busy hub delays each write, the fewer events there are. Some write
+// more at once when events are late. It writes until the context ends, and then for a short time
+// what still waits; the manager calls it.
 func (w *Writer) Start(ctx context.Context) error {
 	writing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastEvents, stop) })()
 	w.writeAll(ctx, writing)
-	w.writeLast(writing)
+	w.writeWaiting(writing, 0)
+	w.helping.Wait()
 	if n := w.waiting.len(); n > 0 {
 		log.FromContext(ctx).Info("The manager stops: events that still wait aren't written", "events", n)
 	}
@@ -139,10 +152,7 @@ func (w *Writer) Start(ctx context.Context) error {
 // writeAll writes what comes until the first context ends; the second is for the writes.
 func (w *Writer) writeAll(ctx, writing context.Context) {
 	for ctx.Err() == nil {
-		if event := w.waiting.take(); event != nil {
-			w.write(writing, event)
-			continue
-		}
+		w.writeWaiting(writing, 0)
 		select {
 		case <-w.waiting.added:
 		case <-ctx.Done():
@@ -150,14 +160,30 @@ func (w *Writer) writeAll(ctx, writing context.Context) {
 	}
 }
 
-// writeLast writes what waits.
-func (w *Writer) writeLast(writing context.Context) {
+// writeWaiting writes what has waited for so long.
+func (w *Writer) writeWaiting(writing context.Context, least time.Duration) {
 	for writing.Err() == nil {
-		event := w.waiting.take()
+		now := time.Now()
+		event, since := w.waiting.take(now.Add(-least))
 		if event == nil {
 			return
 		}
+		if now.Sub(since) > w.late {
+			w.help(writing)
+		}
 		w.write(writing, event)
+	}
+}
+
+// help starts one more writer, if there may be one, for as long as events are late.
+func (w *Writer) help(writing context.Context) {
+	select {
+	case w.helpers <- struct{}{}:
+		w.helping.Go(func() {
+			w.writeWaiting(writing, w.late)
+			<-w.helpers
+		})
+	default:
 	}
 }
 

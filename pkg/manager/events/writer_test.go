@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,10 +13,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // Two events of one reason about one state of a Job are two, with a note each.
@@ -34,7 +38,7 @@ func TestEventWriterWritesEachNote(t *testing.T) {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "train", UID: "uid", ResourceVersion: "7"}}
 	notes := map[string]bool{"1 cordoned": true, "1 Insufficient cpu": true}
 	for note := range notes {
-		w.Eventf(job, nil, corev1.EventTypeWarning, "Pending", "Dispatch", "%s", note)
+		w.Eventf(job, nil, corev1.EventTypeWarning, "Drift", "Dispatch", "%s", note)
 	}
 	names := map[string]bool{}
 	for range len(notes) {
@@ -44,7 +48,7 @@ func TestEventWriterWritesEachNote(t *testing.T) {
 		}
 		delete(notes, e.Note)
 		names[e.Name] = true
-		if e.Namespace != "team" || e.Regarding.UID != "uid" || e.Regarding.Kind != "Job" || e.Reason != "Pending" ||
+		if e.Namespace != "team" || e.Regarding.UID != "uid" || e.Regarding.Kind != "Job" || e.Reason != "Drift" ||
 			e.Type != corev1.EventTypeWarning || e.EventTime.IsZero() || e.ReportingController == "" || e.ReportingInstance == "" || e.Action == "" {
 			t.Errorf("event %+v", e)
 		}
@@ -52,6 +56,82 @@ func TestEventWriterWritesEachNote(t *testing.T) {
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// Of what a Job waits for, the newest is written, in the turn of the first: there are no more events
+// than Jobs, however often that changes while the hub is slow.
+func TestOnlyTheNewestReasonToWaitIsWritten(t *testing.T) {
+	var written []string
+	hub := interceptor.NewClient(fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build(), interceptor.Funcs{
+		Create: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.CreateOption) error {
+			e := o.(*eventsv1.Event)
+			written = append(written, e.Regarding.Name+": "+e.Note)
+			return nil
+		},
+	})
+	w := NewWriter(hub)
+	tell := func(name, reason, note string) {
+		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID(name)}}
+		w.Eventf(job, nil, corev1.EventTypeWarning, reason, "Dispatch", "%s", note)
+	}
+	tell("a", v1alpha1.EventPending, "1 cordoned")
+	tell("b", v1alpha1.EventPending, "1 cordoned")
+	tell("a", v1alpha1.EventPending, "1 draining, and many more words than before")
+	tell("b", v1alpha1.EventPlaced, "on west")
+	tell("b", v1alpha1.EventPending, "west is drained")
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := w.Start(ctx); err != nil {
+		t.Error(err)
+	}
+	want := []string{"a: 1 draining, and many more words than before", "b: 1 cordoned", "b: on west", "b: west is drained"}
+	if !slices.Equal(written, want) || w.waiting.bytes != 0 {
+		t.Errorf("%q, and %d bytes wait", written, w.waiting.bytes)
+	}
+}
+
+// Late events are written by several at once, and others by one.
+func TestWritersHelpWhenEventsAreLate(t *testing.T) {
+	for name, test := range map[string]struct {
+		late time.Duration
+		most int
+	}{"late": {time.Minute, maxWriters}, "in time": {time.Hour, 1}} {
+		t.Run(name, func(t *testing.T) {
+			const told = 20
+			began, goOn := make(chan struct{}), make(chan struct{})
+			hub := interceptor.NewClient(fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build(), interceptor.Funcs{
+				Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+					began <- struct{}{}
+					<-goOn
+					return nil
+				},
+			})
+			w := NewWriter(hub)
+			w.late = test.late
+			for range told {
+				w.waiting.add(&eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "team"}}, time.Now().Add(-10*time.Minute))
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error)
+			go func() { ended <- w.Start(ctx) }()
+			for range test.most {
+				<-began
+			}
+			if left := w.waiting.len(); left != told-test.most {
+				t.Errorf("%d of %d events wait", left, told)
+			}
+			go func() {
+				for range told - test.most {
+					<-began
+				}
+				stop()
+			}()
+			close(goOn)
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 
@@ -144,7 +224,7 @@ func TestManyEventsTakeLittleMemory(t *testing.T) {
 	if n := len(w.waiting.byNamespace["other"].events); n != 1000 || w.waiting.len() < waited || w.waiting.bytes > maxWaitingBytes {
 		t.Errorf("of another namespace %d events wait, of all %d, which take %d KiB", n, w.waiting.len(), w.waiting.bytes>>10)
 	}
-	for w.waiting.take() != nil {
+	for event, _ := w.waiting.take(time.Now()); event != nil; event, _ = w.waiting.take(time.Now()) {
 	}
 	if w.waiting.bytes != 0 || w.waiting.count != 0 || len(w.waiting.byNamespace)+len(w.waiting.turns) > 0 {
 		t.Errorf("nothing waits, but %+v", w.waiting)

@@ -73,9 +73,9 @@ func (r *Reconciler) asksForGroup(ctx context.Context, t *turn, a dispatch.Place
 	if _, forAll := r.line.Place(q.Group, q.Leave); !forAll {
 		return nil, nil
 	}
-	if asker := t.record.asks(); asker != t.Key.Name {
+	if !t.record.asks() {
 		done := r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventPending,
-			Message: fmt.Sprintf("Job %s asks for a worker for all Jobs of %s", asker, t.Group.ID)})
+			Message: fmt.Sprintf("Another Job asks for a worker for all Jobs of %s", t.Group.ID)})
 		done.waits, done.waitsForGroup, done.after = hubstate.InLine, true, r.options.Timing.Recheck
 		return &done, nil
 	}

@@ -94,7 +94,7 @@ func (s *store) leaveLocked(r *record) {
 	}
 	of := r.member.of
 	s.replaceLocked(r, group.Member{})
-	s.stopAskingLocked(r, of)
+	s.stopAskingLocked(r, of, false)
 	if delete(of.records, r); len(of.records) == 0 {
 		delete(s.groups.byID, of.id)
 	}
@@ -117,7 +117,7 @@ func (s *store) replaceLocked(r *record, next group.Member) {
 		s.concernLocked(maps.Keys(of.records))
 	}
 	if isPlaced := next.On != "" && before.On != next.On; next.Finished || isPlaced {
-		s.stopAskingLocked(r, of)
+		s.stopAskingLocked(r, of, isPlaced)
 	}
 }
 
@@ -129,13 +129,23 @@ func (s *store) concernLocked(records func(func(*record) bool)) {
 	}
 }
 
-// stopAskingLocked has another Job of the group ask, if this one did.
-func (s *store) stopAskingLocked(r *record, of *groupOfJobs) {
+// stopAskingLocked has the others of the group follow this one, if it has found a worker for all;
+// otherwise one of them asks next. All of them look again by themselves after a while.
+func (s *store) stopAskingLocked(r *record, of *groupOfJobs, found bool) {
 	delete(of.waiting, r)
-	if of.asker == r {
-		of.asker = nil
+	if of.asker != r {
+		return
+	}
+	of.asker = nil
+	if found {
 		s.concernLocked(maps.Keys(of.waiting))
 		clear(of.waiting)
+		return
+	}
+	for next := range of.waiting { // any
+		s.concernLocked(maps.Keys(map[*record]struct{}{next: {}}))
+		delete(of.waiting, next)
+		break
 	}
 }
 
@@ -168,22 +178,23 @@ func (r *record) leaves(worker string) (id group.ID, elsewhere string) {
 	return r.member.of.id, r.member.of.members.Elsewhere(next)
 }
 
-// asks returns the name of the Job that asks for a worker for the group of this one, which may be
-// this one itself. Another one is reconciled when that has found one, or asks no more.
-func (r *record) asks() string {
+// asks reports whether this Job is the one that asks for a worker for its group. If it isn't, it's
+// reconciled when that one has found a worker, or when it's to ask next.
+func (r *record) asks() bool {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()
 	if r.member == nil || r.store.records[r.key] != r {
-		return r.key.Name
+		return true
 	}
 	of := r.member.of
 	if of.asker == nil {
 		of.asker = r
+		delete(of.waiting, r)
 	}
 	if of.asker != r {
 		of.waiting[r] = struct{}{}
 	}
-	return of.asker.key.Name
+	return of.asker == r
 }
 
 // stopsAsking lets another Job of the group ask.
@@ -191,7 +202,7 @@ func (r *record) stopsAsking() {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()
 	if r.member != nil && r.member.of.asker == r {
-		r.store.stopAskingLocked(r, r.member.of)
+		r.store.stopAskingLocked(r, r.member.of, false)
 	}
 }
 

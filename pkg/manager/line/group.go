@@ -103,6 +103,13 @@ func Restricted[W interface{ Name() string }](passedOver map[string]string, work
 	return passedOver
 }
 
+// maxHeld bounds the Jobs of a group for which room is held, and maxHeldWork the comparisons with
+// nodes that it takes to find that: some 15 ms. Others of the group follow them as they come.
+const (
+	maxHeld     = 1000
+	maxHeldWork = 500_000
+)
+
 // groupChosenLocked takes note of the worker that was chosen for a Job of a group. If the Job is
 // the first, room is held there for the others.
 func (l *Line) groupChosenLocked(q *Question, w Worker, isFirst bool) {
@@ -121,14 +128,17 @@ func (l *Line) groupChosenLocked(q *Question, w Worker, isFirst bool) {
 		return
 	}
 	l.dropHeldLocked(q.Group)
-	held := map[types.NamespacedName]string{}
-	for _, kin := range q.Kin {
+	held, left := map[types.NamespacedName]string{}, maxHeldWork
+	for _, kin := range q.Kin[:min(len(q.Kin), placement.MaxMates)] { // those that were judged
 		pods := placement.PodsWanted(kin.Job)
 		if pods == 0 {
 			continue
 		}
 		shape := shapeIn(w, kin.Job)
-		for _, key := range kin.Keys {
+		for _, key := range kin.Keys[:min(len(kin.Keys), max(maxHeld-len(held), 0))] {
+			if left -= w.Ledger().Work(shape); left < 0 {
+				break
+			}
 			w.Ledger().Reserve(key, shape, pods)
 			held[key] = w.Name()
 		}

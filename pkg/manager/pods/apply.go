@@ -27,6 +27,7 @@ const lookAgain = 2 * time.Second
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	s, wait, err := r.gather(ctx, request.NamespacedName)
 	if err != nil || s == nil {
+		r.pace.leave(request.NamespacedName)
 		return ctrl.Result{RequeueAfter: wait}, err
 	}
 	action, after := decide(&s.snapshot)

@@ -34,10 +34,10 @@ const (
 func nodeName(worker string) string { return v1alpha1.NodePrefix + worker }
 
 // Limits of what is held of a Pod on the hub that says that it's a shadow, which somebody else may
-// have made: the bytes of a UID or digest, and the names of containers.
+// have made: the bytes of a UID or digest, and of the names of its containers.
 const (
 	maxUID   = 64
-	maxNames = 200
+	maxNames = 2 << 10
 )
 
 // maxModel is how many bytes of memory that takes of a Job's Pods which a shadow shows.
@@ -179,13 +179,15 @@ func shadowOf(pod *corev1.Pod, worker string) *shadow {
 	if owner := metav1.GetControllerOf(pod); owner != nil && owner.Kind == "Job" && len(owner.UID) <= maxUID && len(owner.Name) <= validation.DNS1123SubdomainMaxLength {
 		s.job, s.jobName = owner.UID, owner.Name
 	}
-	names := make([]string, 0, len(pod.Spec.Containers)+len(pod.Spec.InitContainers))
+	names, left := []string{}, maxNames
 	for _, all := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range all {
-			names = append(names, all[i].Name)
+			if left -= len(all[i].Name) + 1; left >= 0 {
+				names = append(names, all[i].Name)
+			}
 		}
 	}
-	s.pod, s.containers = of, unique.Make(strings.Join(names[:min(len(names), maxNames)], ","))
+	s.pod, s.containers = of, unique.Make(strings.Join(names, ","))
 	if digest := pod.Annotations[annotationDigest]; len(digest) <= maxUID {
 		s.digest = digest
 	}

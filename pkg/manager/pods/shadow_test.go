@@ -118,7 +118,7 @@ func TestShadowOf(t *testing.T) {
 	pod.Annotations[annotationDigest] = strings.Repeat("d", 1<<10)
 	pod.OwnerReferences[0].Name = strings.Repeat("n", 1<<10)
 	pod.Spec.Containers = make([]corev1.Container, 10_000)
-	if s := shadowOf(pod, "w1"); s.digest != "" || s.jobName != "" || len(s.containers.Value()) > maxNames*64 {
+	if s := shadowOf(pod, "w1"); s.digest != "" || s.jobName != "" || len(s.containers.Value()) > maxNames {
 		t.Errorf("of somebody's texts, %+v is held", s)
 	}
 	pod.Annotations[v1alpha1.AnnotationPodUID] = strings.Repeat("u", 1<<10)

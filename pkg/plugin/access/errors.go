@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -34,10 +35,10 @@ func Advised(err error) bool {
 	return errors.As(err, &already)
 }
 
-// NoJob says that a Job isn't there.
-func NoJob(key types.NamespacedName) error {
+// NoJob says that a Job isn't there, and what to do; by default, to look elsewhere.
+func NoJob(key types.NamespacedName, advice string) error {
 	return Advise(fmt.Errorf("there is no Job %s in namespace %s", key.Name, key.Namespace),
-		"kubectl jobferry jobs -A lists the Jobs of all namespaces; -n selects another one")
+		cmp.Or(advice, "kubectl jobferry jobs -A lists the Jobs of all namespaces; -n selects another one"))
 }
 
 // advices are checked in order; the first that applies is given.
@@ -55,7 +56,7 @@ var advices = []struct {
 		"jobferry-manager doesn't answer: see kubectl get apiservice v1alpha1.subresources.jobferry.dev, and kubectl -n jobferry-system get pods"},
 	{subresourceForbidden,
 		"you lack that permission on the hub: ask its admin for the role view (pods, logs, events, why) or edit (exec, attach, port-forward, cp) in this namespace"},
-	{kindMissing, "the hub has no WorkerClusters: is it the right context, and is Jobferry installed there?"},
+	{NotInstalled, "the hub has no WorkerClusters: is it the right context, and is Jobferry installed there?"},
 	{apierrors.IsUnauthorized, "the cluster doesn't accept your credentials: see kubectl config current-context"},
 	{apierrors.IsForbidden, "you lack that permission: ask the cluster's admin"},
 }
@@ -84,7 +85,7 @@ func newerThanCRD(err error) bool {
 // subresourcesMissing reports whether the API server has no such path. It then names no kind, or
 // one of our group.
 func subresourcesMissing(err error) bool {
-	return apierrors.IsNotFound(err) && unknownPath(err) && !kindMissing(err)
+	return apierrors.IsNotFound(err) && unknownPath(err) && !NotInstalled(err)
 }
 
 // managerMissing reports whether the hub's API server found no manager for the request. The errors
@@ -97,7 +98,8 @@ func unknownPath(err error) bool {
 	return strings.Contains(err.Error(), "the server could not find the requested resource") || strings.Contains(err.Error(), "page not found")
 }
 
-func kindMissing(err error) bool {
+// NotInstalled reports whether a cluster has none of our kinds.
+func NotInstalled(err error) bool {
 	if meta.IsNoMatchError(err) {
 		return true
 	}

@@ -126,7 +126,7 @@ func (s *Subresources) read(ctx context.Context, subresource, worker string, int
 // explain is Explain for the manager's answers about the Job.
 func (s *Subresources) explain(err error) error {
 	if status, ok := details(err); ok && apierrors.IsNotFound(err) && status.Group == batchv1.GroupName && status.Name == s.Job.Name {
-		return NoJob(s.Job)
+		return NoJob(s.Job, "")
 	}
 	return Explain(err)
 }

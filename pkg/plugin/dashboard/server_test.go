@@ -240,7 +240,7 @@ func TestJobPage(t *testing.T) {
 	w.details = view.JobInput{
 		Pods:      []corev1.Pod{pod("shards-3-x")},
 		HubEvents: []corev1.Event{{InvolvedObject: corev1.ObjectReference{Kind: "Job", Name: "shards"}, ReportingController: v1alpha1.EventController, Reason: "Placed", Message: "Placed on worker west: <script>", LastTimestamp: before(595 * time.Second)}},
-		Why: &v1alpha1.PlacementExplanation{Message: "Placed on west.", Waiting: &v1alpha1.WaitingExplanation{Place: 3, Of: 7}, Workers: []v1alpha1.WorkerExplanation{
+		Why: &v1alpha1.PlacementExplanation{Message: "Placed on west.", PodsWanted: 3, Waiting: &v1alpha1.WaitingExplanation{Place: 3, Of: 7}, Workers: []v1alpha1.WorkerExplanation{
 			{Name: "east", Answer: v1alpha1.PlacementFitsLater, Message: "Insufficient cpu", PodsNow: ptr.To[int64](1), PodsNeeded: ptr.To[int64](3)}}},
 		Missing: view.Missing{Pods: []string{"worker east doesn't answer"}},
 	}

@@ -99,6 +99,9 @@ func (d Description) writePlacement(b *strings.Builder, now time.Time, p Palette
 	if last := d.placement(); last != nil {
 		field(b, "Placement", fmt.Sprintf("%s, %s ago: %s", last.Reason, eventAge(last, now), oneLine(last.Message)))
 	}
+	if jobview.StateOf(d.Job, d.Around()) == jobview.Pending {
+		field(b, "Why", fmt.Sprintf("kubectl jobferry why %s -n %s", d.Job.Name, d.Job.Namespace))
+	}
 	if d.Workers == nil || mirror.Finished(d.Job) {
 		return
 	}

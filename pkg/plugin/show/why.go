@@ -34,7 +34,7 @@ func Why(w io.Writer, e *v1alpha1.PlacementExplanation, wide bool, p Palette) er
 	}
 	if len(e.Workers) > 0 {
 		b.WriteString("\n")
-		if err := whyTable(e.Workers, wide).Write(&b, p); err != nil {
+		if err := whyTable(e, wide).Write(&b, p); err != nil {
 			return err
 		}
 	}
@@ -62,13 +62,13 @@ func inLine(w *v1alpha1.WaitingExplanation, now time.Time) string {
 	return s + " in about " + in
 }
 
-func whyTable(workers []v1alpha1.WorkerExplanation, wide bool) Table {
-	t := Table{Header: []string{"WORKER", "ANSWER", "PODS", "SHORT", "WHY"}}
+func whyTable(e *v1alpha1.PlacementExplanation, wide bool) Table {
+	t := Table{Header: []string{"WORKER", "ANSWER", "PODS", "LACKS", "WHY"}}
 	if wide {
 		t.Header = append(t.Header, "NODES", "COST/H", "SCORE", "REASON", "PLUGINS", "FIELDS")
 	}
-	for i := range workers {
-		w := &workers[i]
+	for i := range e.Workers {
+		w := &e.Workers[i]
 		name := w.Name
 		if w.Placed {
 			name += " (placed)"
@@ -77,7 +77,7 @@ func whyTable(workers []v1alpha1.WorkerExplanation, wide bool) Table {
 		if !known { // of a newer manager
 			answer.text = string(w.Answer)
 		}
-		cells := row(name, answer, podsThatFit(w), shortages(w), w.Message)
+		cells := row(name, answer, podsThatFit(w, e.PodsWanted), shortages(w), w.Message)
 		if wide {
 			plugins, fields := pluginsOf(w)
 			cells = append(cells, row(nodes(w), cmp.Or(w.CostPerHour, none), cmp.Or(w.Score, none), cmp.Or(w.Reason, none), plugins, fields)...)
@@ -87,12 +87,12 @@ func whyTable(workers []v1alpha1.WorkerExplanation, wide bool) Table {
 	return t
 }
 
-// podsThatFit is how many of the Pods that must fit at once would fit now.
-func podsThatFit(w *v1alpha1.WorkerExplanation) string {
-	if w.PodsNow == nil || w.PodsNeeded == nil {
+// podsThatFit is how many of the Pods that the Job would run at once would fit now.
+func podsThatFit(w *v1alpha1.WorkerExplanation, wanted int64) string {
+	if w.PodsNow == nil {
 		return none
 	}
-	return fmt.Sprintf("%d/%d", min(*w.PodsNow, *w.PodsNeeded), *w.PodsNeeded)
+	return fmt.Sprintf("%d/%d", min(*w.PodsNow, wanted), wanted)
 }
 
 // shortages are by how much the node is short that has most of it.
@@ -100,7 +100,7 @@ func shortages(w *v1alpha1.WorkerExplanation) string {
 	texts := make([]string, len(w.Shortages))
 	for i := range w.Shortages {
 		s := &w.Shortages[i]
-		texts[i] = fmt.Sprintf("%s %s of %s", s.Resource, s.Short.String(), s.Requested.String())
+		texts[i] = fmt.Sprintf("%s of %s %s", s.Short.String(), s.Requested.String(), s.Resource)
 	}
 	return cmp.Or(strings.Join(texts, ", "), none)
 }

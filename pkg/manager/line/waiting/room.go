@@ -89,9 +89,9 @@ func (r *room) count(known map[string]int64, shape *placement.Shape, of func(*pl
 // nodesFor are the nodes that there are, and then those that may be added for Pods of a Shape: they
 // have room as soon as they're asked for.
 func (r *room) nodesFor(shape *placement.Shape) []*placement.Node {
-	nodes := slices.Concat(r.nodes, r.workers.Added(r.worker, shape))
-	r.looks.add(len(nodes))
-	return nodes
+	added := r.workers.Added(r.worker, shape)
+	r.looks.add((len(r.nodes)+len(added))*shape.Work() + len(added)*looksPerAdded)
+	return slices.Concat(r.nodes, added)
 }
 
 // fit computes when a Job fits.
@@ -156,7 +156,7 @@ func (r *room) end(of *End, shape *placement.Shape, free []placement.Resources, 
 		on[n] = shape.Slots(r.nodes[n].Object, &free[n])
 		more += on[n]
 	}
-	r.looks.add(looks)
+	r.looks.add(looks * shape.Work())
 	return more
 }
 

@@ -16,6 +16,13 @@ type rooms struct {
 // of its own: some 30 ms.
 const maxLooks = 1_000_000
 
+// What takes as long as so many looks at nodes: to make up a node that may be added, and to go
+// through a Job that waits.
+const (
+	looksPerAdded = 150
+	looksPerJob   = 100
+)
+
 // looks counts how often a node was compared with what a Job of some namespace needs.
 type looks struct {
 	// by namespace; those that come are for the Jobs of namespace.

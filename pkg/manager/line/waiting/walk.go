@@ -83,11 +83,16 @@ func (w *walk) isPostponed(job *Job, from map[string]*Job) bool {
 	if first := from[namespace]; first != nil && Compare(job, first) < 0 {
 		return true
 	}
-	if w.looks.areOver(namespace) && w.next[namespace] == nil {
+	if w.next[namespace] != nil {
+		return true
+	}
+	if w.looks.areOver(namespace) {
 		w.next[namespace] = job
 		w.workers.Postpone(job)
+		return true
 	}
-	return w.next[namespace] != nil
+	w.looks.add(looksPerJob)
+	return false
 }
 
 func (w *walk) hold(r *Reservation) {

@@ -53,7 +53,7 @@ func TestVeryManyExtendedResources(t *testing.T) {
 		if n := len(s.Unit().Others); n != want || s.Unit().MilliCPU != 1000 {
 			t.Errorf("%s: a Job's Pod takes %d resources, and %d of CPU", amount, n, s.Unit().MilliCPU)
 		}
-		if want > 0 && s.Unit().Others["a/00099"] != 1 {
+		if want > 0 && s.Unit().Others[corev1.ResourceName(fmt.Sprintf("a/%05d", MaxOthers-1))] != 1 {
 			t.Errorf("%s: it isn't the first that count", amount)
 		}
 		if n := len(PodRequests(pod).Others); n != want {

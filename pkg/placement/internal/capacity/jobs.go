@@ -30,6 +30,13 @@ type group struct {
 	ran bool
 }
 
+// Work is what it takes to compare all nodes with a Shape, in plain comparisons.
+func (l *Ledger) Work(shape *Shape) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.sorted) * shape.work
+}
+
 // Reserve holds capacity for a Job's Pods: for count of them, minus those that are bound to a node.
 // Calling it again changes the count or the shape; the same values change nothing and notify
 // nobody. The key is the mirror's namespace and name.

@@ -21,7 +21,7 @@ func PodRequests(pod *corev1.Pod) Resources {
 }
 
 // MaxOthers bounds the extended resources of one Pod that are looked at.
-const MaxOthers = 100
+const MaxOthers = 16
 
 // requestsOf is what a Pod requests, without the amounts of zero that no node needs to have for it.
 // Of more extended resources than MaxOthers, those are left out that come last in the order of

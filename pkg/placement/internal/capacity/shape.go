@@ -44,9 +44,15 @@ func ShapeOf(template *corev1.PodTemplateSpec) *Shape {
 	return shapeOf(pod, TemplateRequests(&template.Spec))
 }
 
-// shapeOfPod is the Shape of a Pod that an API server has filled in.
+// LightShapeOf is the Shape by which room is held for the Pods that a template makes, and looked
+// for, which takes many comparisons: it leaves out what would make each of them long.
+func LightShapeOf(template *corev1.PodTemplateSpec) *Shape {
+	return ShapeOf(&corev1.PodTemplateSpec{ObjectMeta: template.ObjectMeta, Spec: *lightened(&template.Spec)})
+}
+
+// shapeOfPod is the LightShapeOf a Pod that an API server has filled in.
 func shapeOfPod(pod *corev1.Pod) *Shape {
-	return shapeOf(pod, PodRequests(pod))
+	return shapeOf(&corev1.Pod{ObjectMeta: pod.ObjectMeta, Spec: *lightened(&pod.Spec)}, PodRequests(pod))
 }
 
 // shapeOf leaves out what has too much to be compared with nodes.
@@ -69,9 +75,16 @@ func shapeOf(pod *corev1.Pod, unit Resources) *Shape {
 		s.others = append(s.others, other{name: name, amount: amount})
 	}
 	slices.SortFunc(s.others, func(a, b other) int { return cmp.Compare(a.name, b.name) })
+	s.work += len(s.others) / othersPerWork
 	s.key = s.hash(&pod.Spec)
 	return s
 }
+
+// othersPerWork is how many amounts are compared in the time of a plain comparison.
+const othersPerWork = 4
+
+// Work is what it takes to compare a node with the Shape, in comparisons of a plain one.
+func (s *Shape) Work() int { return s.work }
 
 // Key is equal for Shapes of which any number of Pods fits on the same nodes.
 func (s *Shape) Key() string { return s.key }

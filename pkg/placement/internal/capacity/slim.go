@@ -108,6 +108,9 @@ func keepScheduling(slim, pod *corev1.Pod) {
 // see Resources.List.
 const maxListed = 1000
 
+// maxTaints bounds the taints of one node that are looked at.
+const maxTaints = 32
+
 // SlimNode is a transform: of a Node it keeps name, labels, taints, allocatable and
 // whether it's schedulable. Applied twice it changes nothing more.
 func SlimNode(object any) (any, error) {
@@ -120,7 +123,7 @@ func SlimNode(object any) (any, error) {
 		ObjectMeta: slimMeta(&node.ObjectMeta),
 		Spec: corev1.NodeSpec{
 			Unschedulable: node.Spec.Unschedulable,
-			Taints:        slices.Clone(node.Spec.Taints),
+			Taints:        slices.Clone(node.Spec.Taints[:min(len(node.Spec.Taints), maxTaints)]),
 		},
 		Status: corev1.NodeStatus{Allocatable: bounded(node.Status.Allocatable, maxListed, func(apiresource.Quantity) bool { return true })},
 	}

@@ -81,6 +81,24 @@ func Judged(spec *corev1.PodSpec) (judged *corev1.PodSpec, left []string) {
 	return Without(spec, left), left
 }
 
+// lightened is a spec without those of its fields that nodes would be compared with for too long if
+// that is done again and again.
+func lightened(spec *corev1.PodSpec) *corev1.PodSpec {
+	var heavy []string
+	for _, f := range fields {
+		if isOfNodes[f.path] && f.weigh(spec) > maxNodeWeight {
+			heavy = append(heavy, f.path)
+		}
+	}
+	if heavy == nil {
+		return spec
+	}
+	return Without(spec, heavy)
+}
+
+// isOfNodes: a node alone is compared with the field.
+var isOfNodes = map[string]bool{SelectorField: true, NodeAffinityField: true, TolerationsField: true}
+
 // Without is a spec without some fields.
 func Without(spec *corev1.PodSpec, paths []string) *corev1.PodSpec {
 	changed := *spec

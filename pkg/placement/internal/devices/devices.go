@@ -52,7 +52,7 @@ func (d *Devices) With(objects Objects) *Devices {
 	}
 	m := d.memo
 	if !slices.Equal(objects.Classes, d.objects.Classes) || m.isFull() {
-		m = newMemo(m.compiled)
+		m = newMemo(m.compiled, m.left())
 	}
 	inv := d.inventory
 	if !slices.Equal(objects.Slices, inv.published) {
@@ -67,7 +67,7 @@ const compiledSelectors = 100
 // New takes the objects of a worker, which the caller must not change any more.
 func New(objects Objects) *Devices {
 	compiled := cel.NewCache(compiledSelectors, cel.Features{EnableConsumableCapacity: featuresOf(objects.Minor).ConsumableCapacity})
-	return newDevices(objects, newInventory(objects.Slices, objects.Minor, &inventory{}), newMemo(compiled))
+	return newDevices(objects, newInventory(objects.Slices, objects.Minor, &inventory{}), newMemo(compiled, mostWork))
 }
 
 func newDevices(objects Objects, inv *inventory, m *memo) *Devices {

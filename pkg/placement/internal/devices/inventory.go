@@ -206,8 +206,9 @@ func completed(all []*resourcev1.ResourceSlice) (complete []*resourcev1.Resource
 	complete, changed = slices.Clone(all), map[*resourcev1.ResourceSlice]*resourcev1.ResourceSlice{}
 	for i, s := range all {
 		if count := counts[of(s)]; s.Spec.Pool.ResourceSliceCount != count {
-			complete[i] = s.DeepCopy()
-			complete[i].Spec.Pool.ResourceSliceCount = count
+			c := *s // the devices are shared
+			c.Spec.Pool.ResourceSliceCount = count
+			complete[i] = &c
 			changed[complete[i]] = s
 		}
 	}

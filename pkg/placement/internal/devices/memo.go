@@ -54,9 +54,9 @@ const (
 	noDevices = 0
 )
 
-func newMemo(compiled *cel.Cache) *memo {
+func newMemo(compiled *cel.Cache, allowance int) *memo {
 	return &memo{
-		compiled: compiled, costs: lru.New(compiledSelectors), allowance: mostWork,
+		compiled: compiled, costs: lru.New(compiledSelectors), allowance: allowance,
 		numbers: map[digest]int32{{}: noDevices}, answers: map[question]answer{},
 	}
 }
@@ -106,6 +106,13 @@ func (m *memo) allow() int {
 	allowed := m.allowance
 	m.allowance = min(m.allowance+leastWork, mostWork)
 	return allowed
+}
+
+// left is what the next trial may do.
+func (m *memo) left() int {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	return m.allowance
 }
 
 // usedUp is for a trial that did all work that it was allowed: the next ones may do less.

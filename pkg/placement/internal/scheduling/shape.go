@@ -13,7 +13,7 @@ import (
 // would be reserved.
 func (s *Snapshot) ShapeOf(template *corev1.PodTemplateSpec) *capacity.Shape {
 	if s == nil || s.Devices == nil {
-		return capacity.ShapeOf(template)
+		return capacity.LightShapeOf(template)
 	}
 	reserved := template.DeepCopy()
 	for _, containers := range [][]corev1.Container{reserved.Spec.InitContainers, reserved.Spec.Containers} {
@@ -22,7 +22,7 @@ func (s *Snapshot) ShapeOf(template *corev1.PodTemplateSpec) *capacity.Shape {
 			s.dropBacked(containers[i].Resources.Limits)
 		}
 	}
-	return capacity.ShapeOf(reserved)
+	return capacity.LightShapeOf(reserved)
 }
 
 func (s *Snapshot) dropBacked(list corev1.ResourceList) {

@@ -211,15 +211,15 @@ func newWhy(e *v1alpha1.PlacementExplanation) *Why {
 		why.InLine = show.InLine(e.Waiting, e.Time.Time)
 	}
 	for i := range e.Workers {
-		why.Workers = append(why.Workers, whyWorker(&e.Workers[i]))
+		why.Workers = append(why.Workers, whyWorker(&e.Workers[i], e.PodsWanted))
 	}
 	return why
 }
 
-func whyWorker(w *v1alpha1.WorkerExplanation) WhyWorker {
+func whyWorker(w *v1alpha1.WorkerExplanation, wanted int64) WhyWorker {
 	row := WhyWorker{Name: w.Name, Message: show.Printable(w.Message), Cost: show.Printable(w.CostPerHour), Placed: w.Placed, Answer: show.Answer(w.Answer)}
-	if w.PodsNow != nil && w.PodsNeeded != nil {
-		row.Fit = fmt.Sprintf("%d of %d", min(*w.PodsNow, *w.PodsNeeded), *w.PodsNeeded)
+	if w.PodsNow != nil {
+		row.Fit = fmt.Sprintf("%d of %d", min(*w.PodsNow, wanted), wanted)
 	}
 	for i := range w.Shortages {
 		s := &w.Shortages[i]
