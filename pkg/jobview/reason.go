@@ -75,7 +75,8 @@ func why(job *batchv1.Job, state State, around Around) string {
 	if failed := mirror.TrueCondition(&job.Status, batchv1.JobFailed); failed != nil {
 		return text.Clean(strings.TrimSuffix(failed.Reason+": "+failed.Message, ": "), text.MaxMessage)
 	}
-	if holds := waits[reason.Reason]; !state.IsFinal() && holds != nil && holds(state) && !isBackInTouch(job, state, around) {
+	holds := waits[reason.Reason]
+	if !state.IsFinal() && holds != nil && (holds(state) || isLeaving(job, around)) && !isBackInTouch(job, state, around) {
 		return text.Clean(reason.Message, text.MaxMessage)
 	}
 	if state == Pending { // events expire
@@ -84,16 +85,21 @@ func why(job *batchv1.Job, state State, around Around) string {
 	return ""
 }
 
+// isLeaving reports whether a Job runs where it's to leave: it waits to be placed elsewhere.
+func isLeaving(job *batchv1.Job, around Around) bool {
+	return around.Reason.Reason == v1alpha1.EventPending && slices.ContainsFunc(shards.WorkersOf(job), around.Workers.Left)
+}
+
 // isBackInTouch reports whether the newest event says that a worker is out of touch, and it's back.
 func isBackInTouch(job *batchv1.Job, state State, around Around) bool {
-	if !around.Reason.IsOutOfTouch() || around.OutOfTouch == nil || state == Deleting {
+	if !around.Reason.IsOutOfTouch() || around.Workers == nil || state == Deleting {
 		return false
 	}
 	workers := shards.WorkersOf(job)
 	if from := hubstate.Get(job, hubstate.MovedFrom); from != "" {
 		workers = append(workers, from)
 	}
-	return !slices.ContainsFunc(workers, around.OutOfTouch)
+	return !slices.ContainsFunc(workers, around.Workers.OutOfTouch)
 }
 
 // Time is when an event last happened. Clients use different fields for it.

@@ -55,14 +55,13 @@ func (s State) IsFinal() bool { return s == Complete || s == Failed }
 type Around struct {
 	// Reason is what its newest event says.
 	Reason Reason
-	// OutOfTouch reports whether a worker is out of touch; nil: nobody knows, and the newest event
-	// tells.
-	OutOfTouch func(worker string) bool
+	// Workers are those of the hub; nil: nobody knows them, and the newest event tells.
+	Workers Workers
 }
 
 // AroundBy is what is known of Jobs beside themselves.
-func AroundBy(newest map[Subject]Reason, outOfTouch func(worker string) bool) func(*batchv1.Job) Around {
-	return func(job *batchv1.Job) Around { return Around{newest[SubjectOf(job)], outOfTouch} }
+func AroundBy(newest map[Subject]Reason, workers Workers) func(*batchv1.Job) Around {
+	return func(job *batchv1.Job) Around { return Around{newest[SubjectOf(job)], workers} }
 }
 
 // rules are checked in order; the state of the first that applies is the Job's.
@@ -128,10 +127,10 @@ func has(condition batchv1.JobConditionType) func(*batchv1.Job) bool {
 // isOutOfTouch reports whether all workers of a Job are out of touch.
 func isOutOfTouch(job *batchv1.Job, around Around) bool {
 	workers := shards.WorkersOf(job)
-	if around.OutOfTouch == nil {
+	if around.Workers == nil {
 		return len(workers) > 0 && around.Reason.IsOutOfTouch()
 	}
-	return len(workers) > 0 && !slices.ContainsFunc(workers, func(worker string) bool { return !around.OutOfTouch(worker) })
+	return len(workers) > 0 && !slices.ContainsFunc(workers, func(worker string) bool { return !around.Workers.OutOfTouch(worker) })
 }
 
 // IsOutOfTouch reports whether the reason is that the hub doesn't reach the Job's worker.

@@ -20,10 +20,10 @@ import (
 )
 
 func TestStates(t *testing.T) {
-	outOfTouch := jobview.OutOfTouchAmong(jobviewtest.Workers())
+	workers := jobview.WorkersAmong(jobviewtest.Workers())
 	var seen []jobview.State
 	for _, row := range jobviewtest.Jobs() {
-		got := jobview.StateOf(row.Job, jobview.Around{OutOfTouch: outOfTouch})
+		got := jobview.StateOf(row.Job, jobview.Around{Workers: workers})
 		if got != row.Want {
 			t.Errorf("%s: %s, want %s", row.Name, got, row.Want)
 		}
@@ -36,20 +36,26 @@ func TestStates(t *testing.T) {
 	}
 }
 
+// all workers of a hub look alike.
+func all(seen jobview.Seen) jobview.Workers { return func(string) jobview.Seen { return seen } }
+
 // Users of a namespace may not see workers: the newest event tells them.
 func TestTheEventTellsWhatIsOutOfTouch(t *testing.T) {
 	lost := jobview.Reason{Reason: v1alpha1.EventOutOfTouch, Message: "Out of touch with worker west"}
-	back := func(string) bool { return false }
+	stays := jobview.Reason{Reason: v1alpha1.EventPending, Message: "worker west is drained: 0/2 clusters available"}
+	back, out, drained := all(jobview.Seen{}), all(jobview.Seen{OutOfTouch: true}), all(jobview.Seen{Left: true})
 	for name, row := range map[string]struct {
 		around jobview.Around
 		state  jobview.State
 		why    string
 	}{
-		"no worker is known":     {jobview.Around{Reason: lost}, jobview.OutOfTouch, lost.Message},
-		"the worker is back":     {jobview.Around{Reason: lost, OutOfTouch: back}, jobview.Running, ""},
-		"the worker is out":      {jobview.Around{Reason: lost, OutOfTouch: func(string) bool { return true }}, jobview.OutOfTouch, lost.Message},
-		"its event has expired":  {jobview.Around{OutOfTouch: func(string) bool { return true }}, jobview.OutOfTouch, ""},
-		"another event followed": {jobview.Around{Reason: jobview.Reason{Reason: v1alpha1.EventConfirmed}}, jobview.Running, ""},
+		"no worker is known":       {jobview.Around{Reason: lost}, jobview.OutOfTouch, lost.Message},
+		"the worker is back":       {jobview.Around{Reason: lost, Workers: back}, jobview.Running, ""},
+		"the worker is out":        {jobview.Around{Reason: lost, Workers: out}, jobview.OutOfTouch, lost.Message},
+		"its event has expired":    {jobview.Around{Workers: out}, jobview.OutOfTouch, ""},
+		"it's to leave, and can't": {jobview.Around{Reason: stays, Workers: drained}, jobview.Running, stays.Message},
+		"it may stay":              {jobview.Around{Reason: stays, Workers: back}, jobview.Running, ""},
+		"another event followed":   {jobview.Around{Reason: jobview.Reason{Reason: v1alpha1.EventConfirmed}}, jobview.Running, ""},
 	} {
 		got := jobview.Of(job(), row.around).Status
 		if got.State != row.state || got.Why != row.why {
@@ -64,7 +70,7 @@ func TestNoStateContradictsItsCounts(t *testing.T) {
 		j, around := drawJob(t), jobview.Around{}
 		if rapid.Bool().Draw(t, "workers are known") {
 			isOut := map[string]bool{"east": rapid.Bool().Draw(t, "east"), "west": rapid.Bool().Draw(t, "west")}
-			around.OutOfTouch = func(worker string) bool { return isOut[worker] }
+			around.Workers = func(worker string) jobview.Seen { return jobview.Seen{OutOfTouch: isOut[worker]} }
 		}
 		around.Reason.Reason = rapid.SampledFrom([]string{"", v1alpha1.EventPending, v1alpha1.EventLost, v1alpha1.EventPlaced}).Draw(t, "event")
 		state := jobview.StateOf(j, around)
@@ -85,7 +91,7 @@ func TestNoStateContradictsItsCounts(t *testing.T) {
 		if holds, known := is[state]; known && !holds {
 			t.Errorf("%s: %+v, workers %v", state, s, workers)
 		}
-		if around.OutOfTouch != nil && state == jobview.Running && !slices.ContainsFunc(workers, func(w string) bool { return !around.OutOfTouch(w) }) {
+		if around.Workers != nil && state == jobview.Running && !slices.ContainsFunc(workers, func(w string) bool { return !around.Workers.OutOfTouch(w) }) {
 			t.Errorf("Running on %v, which are out of touch", workers)
 		}
 	})

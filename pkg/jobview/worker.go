@@ -102,15 +102,40 @@ func IsOutOfTouch(w *v1alpha1.WorkerCluster) bool {
 	return ready != nil && ready.Status != metav1.ConditionTrue
 }
 
-// OutOfTouchAmong reports whether the hub doesn't reach the worker of a name. Nil, without workers:
-// their user may not see them.
-func OutOfTouchAmong(workers []*v1alpha1.WorkerCluster) func(name string) bool {
+// Seen is what a Job's state and reason depend on of a worker.
+type Seen struct {
+	// OutOfTouch: the hub doesn't reach it.
+	OutOfTouch bool
+	// Left: its Jobs are to leave it.
+	Left bool
+}
+
+// SeenOf a worker.
+func SeenOf(w *v1alpha1.WorkerCluster) Seen {
+	return Seen{IsOutOfTouch(w), w.Spec.Drain || w.DeletionTimestamp != nil}
+}
+
+// Workers are those of a hub, by name. One that isn't there is out of touch.
+type Workers func(name string) Seen
+
+// WorkersAmong are some workers. Nil, without any: their user may not see them.
+func WorkersAmong(workers []*v1alpha1.WorkerCluster) Workers {
 	if len(workers) == 0 {
 		return nil
 	}
-	reached := map[string]bool{}
+	seen := map[string]Seen{}
 	for _, w := range workers {
-		reached[w.Name] = !IsOutOfTouch(w)
+		seen[w.Name] = SeenOf(w)
 	}
-	return func(name string) bool { return !reached[name] }
+	return func(name string) Seen {
+		s, is := seen[name]
+		s.OutOfTouch = s.OutOfTouch || !is
+		return s
+	}
 }
+
+// OutOfTouch reports whether the hub doesn't reach a worker.
+func (w Workers) OutOfTouch(name string) bool { return w(name).OutOfTouch }
+
+// Left reports whether a worker's Jobs are to leave it.
+func (w Workers) Left(name string) bool { return w != nil && w(name).Left }

@@ -28,7 +28,8 @@ func NewGroup(job *scheduling.Job, mates []Mate) *scheduling.Group {
 	return scheduling.NewGroup(job, mates)
 }
 
-// ShapeOf is the Shape of the Pods that a template makes, without what would make a comparison long.
+// ShapeOf is the Shape of the Pods that a template makes, without what would make a comparison
+// long.
 func ShapeOf(template *corev1.PodTemplateSpec) *Shape { return capacity.LightShapeOf(template) }
 
 // IsHeavy reports whether it's much work to find out which nodes suit Pods of a spec.

@@ -105,7 +105,7 @@ func (c *cli) jobs(cmd *cobra.Command, f *listFlags, out output, names []string)
 		return err
 	}
 	if f.watch {
-		return c.watchJobs(cmd.Context(), f, out, found, names, show.OutOfTouch(workers))
+		return c.watchJobs(cmd.Context(), f, out, found, names, show.SeenWorkers(workers))
 	}
 	if !out.asTable() {
 		return out.printNamed(c, names, found.JobList)
@@ -249,7 +249,7 @@ func (c *cli) around(ctx context.Context, hub client.Client, found *foundJobs, w
 			c.say("warning: the reasons why Jobs wait can't be read: %v", access.Explain(err))
 		}
 	}
-	return jobview.AroundBy(jobview.Newest(events), show.OutOfTouch(workers))
+	return jobview.AroundBy(jobview.Newest(events), show.SeenWorkers(workers))
 }
 
 // jobEvents returns the hub's events of one Job, or, without a UID, of all.

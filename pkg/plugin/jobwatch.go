@@ -30,8 +30,7 @@ type jobWatch struct {
 	table *show.TableWriter
 	// namespace is empty for all namespaces.
 	namespace string
-	// outOfTouch is as in jobview.Around.
-	outOfTouch func(worker string) bool
+	workers   jobview.Workers
 	// events are the newest of each Job. known are the Jobs, as they were printed or left out.
 	events map[jobview.Subject]corev1.Event
 	known  map[jobview.Subject]knownJob
@@ -44,7 +43,7 @@ type knownJob struct {
 }
 
 // watchJobs prints the Jobs and what changes, until the context ends.
-func (c *cli) watchJobs(ctx context.Context, f *listFlags, out output, found *foundJobs, names []string, outOfTouch func(string) bool) error {
+func (c *cli) watchJobs(ctx context.Context, f *listFlags, out output, found *foundJobs, names []string, workers jobview.Workers) error {
 	if f.sortBy != "" {
 		c.say("warning: --watch requested, --sort-by will be ignored for watch events received")
 	}
@@ -57,7 +56,7 @@ func (c *cli) watchJobs(ctx context.Context, f *listFlags, out output, found *fo
 		return err
 	}
 	w := &jobWatch{
-		cli: c, flags: f, out: out, table: show.NewTableWriter(c.Out, c.palette()), namespace: found.namespace, outOfTouch: outOfTouch,
+		cli: c, flags: f, out: out, table: show.NewTableWriter(c.Out, c.palette()), namespace: found.namespace, workers: workers,
 		events: map[jobview.Subject]corev1.Event{}, known: map[jobview.Subject]knownJob{},
 	}
 	events, err := w.watchEvents(ctx, hub)
@@ -199,7 +198,7 @@ func (w *jobWatch) show(job *batchv1.Job, deleted bool) error {
 
 func (w *jobWatch) around(job *batchv1.Job) jobview.Around {
 	e := w.events[jobview.SubjectOf(job)]
-	return jobview.AroundBy(jobview.Newest([]corev1.Event{e}), w.outOfTouch)(job)
+	return jobview.AroundBy(jobview.Newest([]corev1.Event{e}), w.workers)(job)
 }
 
 func (w *jobWatch) print(job *batchv1.Job) error {

@@ -47,8 +47,8 @@ func newBacklog(most int) *backlog {
 	return &backlog{most: most, added: make(chan struct{}, 1), byNamespace: map[string]*waiting{}}
 }
 
-// bytesOf is about what an event takes, with its place in a slice and a map. Its names are the Job's
-// own.
+// bytesOf is about what an event takes, with its place in a slice and a map. Its names are the
+// Job's own.
 func bytesOf(event *eventsv1.Event) int {
 	const place = 128
 	return int(unsafe.Sizeof(*event)) + place + len(event.Name) + len(event.Note)

@@ -27,8 +27,8 @@ const (
 	maxWaitingBytes = 16 << 20
 	// eventTimeout is for one write.
 	eventTimeout = 10 * time.Second
-	// late is how long an event waits before more writers help, up to so many in all. A new leader tells
-	// again what each Job waits for, and may itself end before the last of it is written.
+	// late is how long an event waits before more writers help, up to so many in all. A new leader
+	// tells again what each Job waits for, and may itself end before the last of it is written.
 	late       = 2 * time.Second
 	maxWriters = 4
 	// lastEvents is how long events are still written when the manager stops. The next leader takes
@@ -38,8 +38,8 @@ const (
 
 // Writer writes events to the hub, in the background. Unlike client-go's recorder it doesn't take
 // two events of one reason for a series of the first: the second has another note, which would be
-// lost. Package job reports nothing twice. Only what a Job waits for is replaced by what it waits for
-// later, until it's written.
+// lost. Package job reports nothing twice. Only what a Job waits for is replaced, until it's
+// written, by what it waits for later.
 type Writer struct {
 	client   client.Client
 	instance string

@@ -59,8 +59,8 @@ func TestEventWriterWritesEachNote(t *testing.T) {
 	}
 }
 
-// Of what a Job waits for, the newest is written, in the turn of the first: there are no more events
-// than Jobs, however often that changes while the hub is slow.
+// Of what a Job waits for, the newest is written, in the turn of the first: there are no more
+// events than Jobs, however often that changes while the hub is slow.
 func TestOnlyTheNewestReasonToWaitIsWritten(t *testing.T) {
 	var written []string
 	hub := interceptor.NewClient(fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build(), interceptor.Funcs{

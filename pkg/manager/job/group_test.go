@@ -438,3 +438,42 @@ func TestLargeGroupsAreCheap(t *testing.T) {
 		t.Errorf("%.1f looks for each of 100 Jobs, %.1f for each of 3,000", few, many)
 	}
 }
+
+// The one of very many Jobs that asks for all goes: one of them asks next, and the others stay as
+// they are. When it has found a worker, all follow.
+func TestAskerOfALargeGroupGoes(t *testing.T) {
+	const jobs = 3000
+	s := newStore(line.NewRuntimes())
+	add := func(name, worker string) *batchv1.Job {
+		job := aJob(name, inGroup("pair"))
+		job.UID = types.UID(name)
+		if worker != "" {
+			hubstate.Set(job, hubstate.Changes{hubstate.Cluster: worker})
+		}
+		s.observe(job, noon)
+		return job
+	}
+	asks := func() (asker *record) {
+		for _, r := range s.records {
+			if r.asks() {
+				asker = r
+			}
+		}
+		return asker
+	}
+	for i := range jobs {
+		add(fmt.Sprint("job-", i), "")
+	}
+	asker := asks()
+	s.concerned()
+	s.forget(asker.key, idOf(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: types.UID(asker.key.Name)}}))
+	if next, _ := s.concerned(); len(next) != 1 {
+		t.Errorf("%d Jobs are looked at when the one that asks goes", len(next))
+	}
+	asker = asks()
+	s.concerned()
+	add(asker.key.Name, "a")
+	if next, _ := s.concerned(); len(next) < jobs-2 {
+		t.Errorf("%d Jobs follow the one that has found a worker", len(next))
+	}
+}

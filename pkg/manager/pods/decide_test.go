@@ -120,6 +120,9 @@ func TestDecideOfADeletion(t *testing.T) {
 	for name, row := range map[string]decision{
 		"a person":                              {[]edit{deleted}, PassOn},
 		"a person, by force":                    {[]edit{atOnce}, Nothing},
+		"kept by a finalizer, its Pod is gone":  {[]edit{atOnce, noPod}, Nothing},
+		"kept so, in a namespace without label": {[]edit{atOnce, func(s *snapshot) { s.shown = false }}, Nothing},
+		"a stranger kept so":                    {[]edit{atOnce, stranger}, Nothing},
 		"a namespace that is being deleted":     {[]edit{deleted, leaving}, Remove},
 		"such a namespace, the worker is lost":  {[]edit{deleted, leaving, lost}, Remove},
 		"such a namespace, nobody":              {[]edit{leaving}, Nothing},

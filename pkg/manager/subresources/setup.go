@@ -58,7 +58,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		return fmt.Errorf("subresources: %w", err)
 	}
 	s := newServer(options, mgr.GetLogger().WithName("subresources"))
-	jobs := dispatchedjobs.New(tableClient, outOfTouch(ctx, mgr.GetCache()), options.RequestTimeout, s.log)
+	jobs := dispatchedjobs.New(tableClient, seenWorkers(ctx, mgr.GetCache()), options.RequestTimeout, s.log)
 	reviewer := newAccessReviewer(clientset.AuthorizationV1().SubjectAccessReviews())
 	h := newHandler(s, backends{
 		authorize: reviewer,
@@ -82,19 +82,19 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	return nil
 }
 
-// outOfTouch reports whether the hub reaches a worker, by what the manager's cache has of it. Until
-// the cache knows the workers, none counts as out of touch: a request doesn't wait for that.
-func outOfTouch(ctx context.Context, hub cache.Cache) dispatchedjobs.OutOfTouch {
-	return func(worker string) bool {
+// seenWorkers are those of the hub, by what the manager's cache has of them. Until the cache knows
+// them, none counts as out of touch: a request doesn't wait for that.
+func seenWorkers(ctx context.Context, hub cache.Cache) jobview.Workers {
+	return func(worker string) (none jobview.Seen) {
 		w := &v1alpha1.WorkerCluster{}
 		workers, err := hub.GetInformer(ctx, w, cache.BlockUntilSynced(false))
 		if err != nil || !workers.HasSynced() {
-			return false
+			return none
 		}
 		if err := hub.Get(ctx, client.ObjectKey{Name: worker}, w, client.UnsafeDisableDeepCopy); err != nil {
-			return apierrors.IsNotFound(err)
+			return jobview.Seen{OutOfTouch: apierrors.IsNotFound(err)}
 		}
-		return jobview.IsOutOfTouch(w)
+		return jobview.SeenOf(w)
 	}
 }
 

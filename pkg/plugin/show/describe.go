@@ -71,7 +71,7 @@ func (d Description) Around() jobview.Around {
 			ours = append(ours, d.Events[i].Event)
 		}
 	}
-	return jobview.AroundBy(jobview.Newest(ours), OutOfTouch(d.Workers))(d.Job)
+	return jobview.AroundBy(jobview.Newest(ours), SeenWorkers(d.Workers))(d.Job)
 }
 
 // fieldWidth aligns the values of the head.

@@ -41,13 +41,13 @@ func Jobs(jobs []batchv1.Job, around func(*batchv1.Job) jobview.Around, now time
 	return t
 }
 
-// OutOfTouch is jobview's.
-func OutOfTouch(workers []v1alpha1.WorkerCluster) func(worker string) bool {
+// SeenWorkers are jobview's Workers.
+func SeenWorkers(workers []v1alpha1.WorkerCluster) jobview.Workers {
 	all := make([]*v1alpha1.WorkerCluster, len(workers))
 	for i := range workers {
 		all[i] = &workers[i]
 	}
-	return jobview.OutOfTouchAmong(all)
+	return jobview.WorkersAmong(all)
 }
 
 func jobRow(job *jobview.DispatchedJob, now time.Time, columns JobColumns) []cell {

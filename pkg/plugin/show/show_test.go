@@ -90,7 +90,7 @@ func TestStates(t *testing.T) {
 	for _, w := range jobviewtest.Workers() {
 		workers = append(workers, *w)
 	}
-	around := jobview.AroundBy(nil, OutOfTouch(workers))
+	around := jobview.AroundBy(nil, SeenWorkers(workers))
 	for _, row := range jobviewtest.Jobs() {
 		jobs := []batchv1.Job{*row.Job}
 		listed := render(t, Jobs(jobs, around, now, JobColumns{}))

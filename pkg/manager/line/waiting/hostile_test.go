@@ -121,3 +121,66 @@ func TestManyPodsThatEnd(t *testing.T) {
 		t.Errorf("%d of 3,000,000 Pods were looked at", w.ended)
 	}
 }
+
+// walksOf is how many walks it takes until each of a namespace's Jobs was looked at.
+func walksOf(line *waiting.Line, nodes int) int {
+	changed := placement.Changes{}
+	changed.Add("w", placement.Change{Kinds: placement.RoomChange})
+	w := newPlain(nodes)
+	for walks := 1; ; walks++ {
+		w.postponed = nil
+		if line.Walk(time.Unix(0, 0), changed, w); len(w.postponed) == 0 {
+			return walks
+		}
+	}
+}
+
+// What a Job's Pods say of nodes, and how many resources they want, makes each look at one dearer.
+func TestDearShapesCountAsManyLooks(t *testing.T) {
+	const jobs, nodes = 400, 1000
+	values := make([]string, 450)
+	for i := range values {
+		values[i] = fmt.Sprint("value-", i)
+	}
+	for name, change := range map[string]func(*corev1.PodSpec){
+		"values": func(s *corev1.PodSpec) {
+			s.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+					{Key: corev1.LabelOSStable, Operator: corev1.NodeSelectorOpNotIn, Values: values},
+				}}},
+			}}}
+		},
+		"resources": func(s *corev1.PodSpec) {
+			for i := range 100 {
+				s.Containers[0].Resources.Requests[corev1.ResourceName(fmt.Sprint("example.com/r", i))] = resource.MustParse("1")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plain, dear := &waiting.Line{}, &waiting.Line{}
+			for i := range jobs {
+				spec := corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{
+					Requests: corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(2000+int64(i), resource.DecimalSI)}}}}}
+				plain.Add(waiter("mallory", i, 2000+int64(i)))
+				job := waiter("mallory", i, 0)
+				change(&spec)
+				job.Shape = placement.ShapeOf(&corev1.PodTemplateSpec{Spec: spec})
+				dear.Add(job)
+			}
+			if few, many := walksOf(plain, nodes), walksOf(dear, nodes); many < 3*few {
+				t.Errorf("%d walks, and %d for plain Jobs", many, few)
+			}
+		})
+	}
+}
+
+// Very many Jobs of one Shape take more than one walk, though the nodes are compared with it once.
+func TestManyJobsOfOneShape(t *testing.T) {
+	line := &waiting.Line{}
+	for i := range 50_000 {
+		line.Add(waiter("mallory", i, 2000))
+	}
+	if walks := walksOf(line, 10); walks < 4 || walks > 6 {
+		t.Errorf("%d walks", walks)
+	}
+}

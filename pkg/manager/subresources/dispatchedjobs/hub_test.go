@@ -58,7 +58,7 @@ func serveHub(t *testing.T, answer http.HandlerFunc) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := New(client, jobview.OutOfTouchAmong(jobviewtest.Workers()), time.Minute, logr.Discard())
+	s := New(client, jobview.WorkersAmong(jobviewtest.Workers()), time.Minute, logr.Discard())
 	s.reasons.replace(newHeld(maxListed))
 	return s
 }

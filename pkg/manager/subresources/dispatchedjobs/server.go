@@ -42,15 +42,12 @@ type Server struct {
 	hub     batchclient.JobsGetter
 	turns   *turns
 	reasons *Reasons
-	workers OutOfTouch
+	workers jobview.Workers
 	timeout time.Duration // of a request to the hub
 }
 
-// OutOfTouch reports whether the hub doesn't reach a worker.
-type OutOfTouch func(worker string) bool
-
 // New returns a Server, whose hub is one of NewClient. Its Reasons must be run.
-func New(hub kubernetes.Interface, workers OutOfTouch, timeout time.Duration, log logr.Logger) *Server {
+func New(hub kubernetes.Interface, workers jobview.Workers, timeout time.Duration, log logr.Logger) *Server {
 	return &Server{hub: hub.BatchV1(), turns: newTurns(), reasons: newReasons(hub.CoreV1(), timeout, log), workers: workers, timeout: timeout}
 }
 
@@ -113,7 +110,7 @@ func (s *Server) useReasons(ctx context.Context, w http.ResponseWriter) (release
 }
 
 func (s *Server) view(job *batchv1.Job) jobview.DispatchedJob {
-	return jobview.Of(job, jobview.Around{Reason: s.reasons.of(jobview.SubjectOf(job)), OutOfTouch: s.workers})
+	return jobview.Of(job, jobview.Around{Reason: s.reasons.of(jobview.SubjectOf(job)), Workers: s.workers})
 }
 
 // fromHub passes on what the hub says about the request. A refusal concerns the manager's rights.

@@ -94,7 +94,7 @@ func TestAWorkerReturns(t *testing.T) {
 	})
 	s, _ := newServer(lost)
 	isOut := true
-	s.workers = func(string) bool { return isOut }
+	s.workers = func(string) jobview.Seen { return jobview.Seen{OutOfTouch: isOut} }
 	w, out := begin(t, s, "", form{})
 	s.reasons.apply(watch.Added, event("a", v1alpha1.EventOutOfTouch, "no answer", 1))
 	s.reasons.apply(watch.Added, event("b", "Pending", "waits", 1))

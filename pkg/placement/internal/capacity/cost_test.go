@@ -187,3 +187,41 @@ func TestManyNodesAreOffered(t *testing.T) {
 		t.Errorf("%d slots are held", n)
 	}
 }
+
+// By what is compared again and again, a Pod and a node say little, whatever they have.
+func TestLightShapes(t *testing.T) {
+	values, tolerations := make([]string, 4_900), make([]corev1.Toleration, 312)
+	for i := range values {
+		values[i] = fmt.Sprint("value-", i)
+	}
+	for i := range tolerations {
+		tolerations[i] = corev1.Toleration{Key: fmt.Sprint("key-", i), Operator: corev1.TolerationOpExists}
+	}
+	selector := map[string]string{}
+	for i := range 300 {
+		selector[fmt.Sprint("key-", i)] = "value"
+	}
+	for name, spec := range map[string]corev1.PodSpec{
+		"values": {Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "k", Operator: corev1.NodeSelectorOpNotIn, Values: values}},
+			}}},
+		}}},
+		"tolerations": {Tolerations: tolerations},
+		"a selector":  {NodeSelector: selector},
+	} {
+		ofPod := shapeOfPod(&corev1.Pod{Spec: spec})
+		for _, s := range []*Shape{LightShapeOf(&corev1.PodTemplateSpec{Spec: spec}), ofPod} {
+			if s.work > 32 || len(s.tolerations) > 32 {
+				t.Errorf("%s: a comparison counts as %d, with %d tolerations", name, s.work, len(s.tolerations))
+			}
+			if full := ShapeOf(&corev1.PodTemplateSpec{Spec: spec}); full.Key() == s.Key() {
+				t.Errorf("%s: it's judged without that, too", name)
+			}
+		}
+	}
+	node := &corev1.Node{Spec: corev1.NodeSpec{Taints: make([]corev1.Taint, 6_000)}}
+	if slim, err := SlimNode(node); err != nil || len(slim.(*corev1.Node).Spec.Taints) != maxTaints {
+		t.Errorf("%d taints of a node are held, %v", len(slim.(*corev1.Node).Spec.Taints), err)
+	}
+}

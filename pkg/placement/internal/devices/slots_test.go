@@ -17,6 +17,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 	"github.com/jobferry/jobferry/pkg/placement/internal/scheduling"
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
 // oneByOne has all Pods tried one after the other: devices that are known, and nodes that are
@@ -284,5 +285,32 @@ func TestManyRequestsAreWork(t *testing.T) {
 	found.Slots(&capacity.Node{Object: nodes[0]}, 1)
 	if work := mostWork - *found.left; work < claims*32*requestWork {
 		t.Errorf("work %d for %d requests", work, claims*32)
+	}
+}
+
+// A worker that uses its allowance up gets none back by a change of its classes.
+func TestAChangeOfClassesGivesNoWorkBack(t *testing.T) {
+	o, nodes := hostileWorker(hostile["very many combinations"])
+	d := New(o)
+	judgeDevices(nodes, d, *byTemplate, 1000)
+	used := d.memo.left()
+	o.Classes = append(slices.Clone(o.Classes), &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "next"}})
+	if next := d.With(o); next.memo == d.memo || next.memo.left() > used || used >= mostWork {
+		t.Errorf("%d units of work are left, and %d after the change", used, next.memo.left())
+	}
+}
+
+// Pools that an older release is still publishing are completed without a copy of their devices.
+func TestIncompletePoolsAreCheap(t *testing.T) {
+	var all []*resourcev1.ResourceSlice
+	for i := range 1000 {
+		s := &resourcev1.ResourceSlice{Spec: resourcev1.ResourceSliceSpec{Driver: "d", Pool: resourcev1.ResourcePool{Name: fmt.Sprint(i), ResourceSliceCount: 2}}}
+		for range 128 {
+			s.Spec.Devices = append(s.Spec.Devices, resourcev1.Device{Name: "device"})
+		}
+		all = append(all, s)
+	}
+	if cost := costtest.Of(func() { completed(all) }); cost > 2<<20 {
+		t.Errorf("1,000 slices take %d KiB", cost>>10)
 	}
 }

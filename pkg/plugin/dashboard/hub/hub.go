@@ -164,8 +164,8 @@ func (h *Hub) Events(job *batchv1.Job) []corev1.Event {
 // Around says what is known of a Job beside itself. Of users who may not list the workers, the
 // events say which are out of touch.
 func (h *Hub) Around() view.Around {
-	outOfTouch := jobview.OutOfTouchAmong(h.Workers())
+	workers := jobview.WorkersAmong(h.Workers())
 	return func(job *batchv1.Job) jobview.Around {
-		return jobview.Around{Reason: jobview.Newest(h.Events(job))[jobview.SubjectOf(job)], OutOfTouch: outOfTouch}
+		return jobview.Around{Reason: jobview.Newest(h.Events(job))[jobview.SubjectOf(job)], Workers: workers}
 	}
 }

@@ -68,7 +68,7 @@ type Fact struct{ Name, Value string }
 // NewJobPage makes the page of a Job.
 func NewJobPage(in JobInput, now time.Time) JobPage {
 	entries := entriesOf(in)
-	is := factsOf(in.Job, jobview.AroundBy(jobview.Newest(in.HubEvents), jobview.OutOfTouchAmong(in.Workers)))
+	is := factsOf(in.Job, jobview.AroundBy(jobview.Newest(in.HubEvents), jobview.WorkersAmong(in.Workers)))
 	page := JobPage{
 		JobRow:   jobRow(is, now),
 		Facts:    jobFacts(in.Job),

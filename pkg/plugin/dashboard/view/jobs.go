@@ -99,8 +99,8 @@ func summary(why string) string { return byWorker.ReplaceAllString(why, "$1") }
 
 // isStale reports whether a worker of an unfinished Job is out of touch.
 func isStale(j facts) bool {
-	outOfTouch := j.around.OutOfTouch
-	return j.state == jobview.OutOfTouch || outOfTouch != nil && !j.state.IsFinal() && slices.ContainsFunc(j.workers, outOfTouch)
+	workers := j.around.Workers
+	return j.state == jobview.OutOfTouch || workers != nil && !j.state.IsFinal() && slices.ContainsFunc(j.workers, workers.OutOfTouch)
 }
 
 // percent of the completions that have succeeded; -1: their number isn't fixed.

@@ -101,7 +101,7 @@ func TestRowsOfJobs(t *testing.T) {
 	}
 	jobs := []*batchv1.Job{job("a"), job("b", east), job("c", both), job("d", east, complete), job("e", noRoom), job("f", noRoom), job("g", unplaced)}
 	around := func(*batchv1.Job) jobview.Around {
-		return jobview.Around{OutOfTouch: func(worker string) bool { return worker == "east" }}
+		return jobview.Around{Workers: func(worker string) jobview.Seen { return jobview.Seen{OutOfTouch: worker == "east"} }}
 	}
 	var stale, repeated []string
 	for _, row := range ListJobs(jobs, Filter{}, ParseOrder("name"), 1, around, now).Rows {

@@ -344,9 +344,9 @@ func TestWhyWithoutEvents(t *testing.T) {
 
 // TestStates: the list and the page of a Job show the state that all show.
 func TestStates(t *testing.T) {
-	outOfTouch := jobview.OutOfTouchAmong(jobviewtest.Workers())
+	workers := jobview.WorkersAmong(jobviewtest.Workers())
 	for _, row := range jobviewtest.Jobs() {
-		around := func(*batchv1.Job) jobview.Around { return jobview.Around{OutOfTouch: outOfTouch} }
+		around := func(*batchv1.Job) jobview.Around { return jobview.Around{Workers: workers} }
 		list := ListJobs([]*batchv1.Job{row.Job}, Filter{}, Order{}, 1, around, now)
 		page := NewJobPage(JobInput{Job: row.Job, Workers: jobviewtest.Workers()}, now)
 		for _, got := range []string{list.Rows[0].State.Text, list.States[0].Value, page.State.Text} {
