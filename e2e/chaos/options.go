@@ -14,7 +14,7 @@ type Options struct {
 	Seed uint64
 	// Jobs and Faults are how many there are. Defaults 1000 and 100.
 	Jobs, Faults int
-	// Span is the time in which faults begin. Default: 4.5 s for each, and no less than 300 ms for
+	// Span is the time in which faults begin. Default: 9 s for each, and no less than 300 ms for
 	// each Job.
 	Span time.Duration
 	// Settle is how long it may take until the next Job ends, after the last fault. Default 2m.
@@ -44,7 +44,7 @@ func DefaultOptions() Options {
 }
 
 const (
-	perFault = 4500 * time.Millisecond
+	perFault = 9 * time.Second
 	perJob   = 300 * time.Millisecond
 )
 

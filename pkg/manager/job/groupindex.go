@@ -226,7 +226,10 @@ func (s *store) jobsOf(id group.ID, most int, all bool) []types.NamespacedName {
 	}
 	var some []types.NamespacedName
 	for r := range of.records {
-		if len(some) < most && (all || !r.member.as.Finished) {
+		if len(some) == most {
+			break
+		}
+		if all || !r.member.as.Finished {
 			some = append(some, r.key)
 		}
 	}

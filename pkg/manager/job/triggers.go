@@ -36,8 +36,9 @@ type triggers struct {
 const (
 	// deferredPriority is that of Jobs that had their turn and were deferred: they come before others.
 	deferredPriority = 1
-	// startPriority is that of what comes while workers are still being connected after a start. That
-	// is all there is, and nearly all of it is as it should be: what happens later comes first.
+	// startPriority is that of what can wait, and of what comes while workers are still being connected
+	// after a start. That is all there is, and nearly all of it is as it should be: what happens later
+	// comes first.
 	startPriority = -1
 )
 
@@ -66,10 +67,15 @@ func (t *triggers) enqueueSeen(key types.NamespacedName) {
 // enqueueAll has all Jobs of the hub reconciled that were seen until this replica led.
 func (t *triggers) enqueueAll() { t.Enqueue(t.store.all()...) }
 
-// enqueueDeferred has Jobs reconciled that were deferred at their turn.
+// enqueueDeferred has Jobs reconciled that were deferred at their turn. Of more than a worker takes
+// at a time, such as when it has answered all requests at once, the rest comes after all others.
 func (t *triggers) enqueueDeferred(keys ...types.NamespacedName) {
-	for _, key := range keys {
-		t.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(deferredPriority)}, ctrl.Request{NamespacedName: key})
+	for i, key := range keys {
+		priority := deferredPriority
+		if i >= t.options.WorkerConcurrency {
+			priority = startPriority
+		}
+		t.queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, ctrl.Request{NamespacedName: key})
 	}
 }
 

@@ -47,12 +47,15 @@ func (s *session) jobsOf(w *kueue.Workload) ([]types.NamespacedName, error) {
 // errNotDispatched: a Workload stands for no Jobs that are dispatched.
 var errNotDispatched = errors.New("neither a Job nor a JobSet")
 
+// maxOfOwner bounds the Workloads of one owner that are looked at. Kueue makes one or two.
+const maxOfOwner = 100
+
 // workloadOfOwner is the Workload of an object; nil: none. Of several, it's the one that holds
 // quota, else the youngest that hasn't finished.
 func (s *session) workloadOfOwner(ctx context.Context, namespace string, uid types.UID) *kueue.Workload {
 	var list kueue.WorkloadList
 	err := s.objects.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{byOwner: string(uid)},
-		client.UnsafeDisableDeepCopy)
+		client.Limit(maxOfOwner), client.UnsafeDisableDeepCopy)
 	if err != nil {
 		log.FromContext(ctx).Error(err, "Can't read the cache of Workloads")
 		return nil

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	expiring "k8s.io/apimachinery/pkg/util/cache"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
@@ -138,13 +139,29 @@ func (s *session) run(ctx context.Context) (stop func(), err error) {
 	return stop, nil
 }
 
-// slimWorkload drops the Pod templates, which are large and never read.
+// slimWorkload keeps what is read: the controller, and what Kueue has decided. Labels, annotations
+// and Pod templates may be large.
 func slimWorkload(object any) (any, error) {
-	if w, ok := object.(*kueue.Workload); ok {
-		w.ManagedFields, w.Spec.PodSets = nil, nil
+	w, ok := object.(*kueue.Workload)
+	if !ok {
+		return object, nil
 	}
-	return object, nil
+	slim := &kueue.Workload{
+		TypeMeta: w.TypeMeta,
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.Namespace, Name: w.Name, UID: w.UID, ResourceVersion: w.ResourceVersion, Generation: w.Generation,
+			CreationTimestamp: w.CreationTimestamp, DeletionTimestamp: w.DeletionTimestamp,
+		},
+		Status: kueue.WorkloadStatus{Conditions: w.Status.Conditions, Admission: w.Status.Admission, AdmissionChecks: w.Status.AdmissionChecks},
+	}
+	if of := metav1.GetControllerOf(w); of != nil && of.Size() <= maxOwner {
+		slim.OwnerReferences = []metav1.OwnerReference{*of}
+	}
+	return slim, nil
 }
+
+// maxOwner bounds what is held of an owner reference, in bytes of protobuf.
+const maxOwner = 1 << 10
 
 func indexOwner(object client.Object) []string {
 	if w, ok := object.(*kueue.Workload); ok {

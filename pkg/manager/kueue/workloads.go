@@ -36,7 +36,7 @@ type workloadReconciler struct {
 	queue atomic.Pointer[queue]
 	// written has when a state of a check was written, for messagePace.
 	written *expiring.Expiring
-	// looked has when a Workload of many Jobs may be looked at again.
+	// looked has when the Workloads of an owner of many Jobs may be looked at again.
 	looked   *expiring.Expiring
 	flapping *flapping.Pace
 }
@@ -74,7 +74,8 @@ func (r *workloadReconciler) Reconcile(ctx context.Context, request ctrl.Request
 	if err := r.objects.Get(ctx, request.NamespacedName, &w, client.UnsafeDisableDeepCopy); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if at, ok := r.looked.Get(w.UID); ok {
+	of, _ := ownerOf(&w)
+	if at, ok := r.looked.Get(of.UID); ok {
 		return ctrl.Result{RequeueAfter: wake.In(time.Until(at.(time.Time)))}, nil //nolint:forcetypeassert // see below
 	}
 	var result ctrl.Result
@@ -83,13 +84,13 @@ func (r *workloadReconciler) Reconcile(ctx context.Context, request ctrl.Request
 		if !ours {
 			continue
 		}
-		of, err := r.gather(ctx, &w, state, c)
+		all, err := r.gather(ctx, &w, state, c)
 		if err != nil {
 			return ctrl.Result{}, err
 		}
-		r.pace(&w, len(of.jobs))
-		p := of.decide()
-		changed, later, err := r.apply(ctx, of.checkSnapshot, p)
+		r.pace(of, len(all.jobs))
+		p := all.decide()
+		changed, later, err := r.apply(ctx, all.checkSnapshot, p)
 		result.RequeueAfter = wake.Soonest(result.RequeueAfter, p.requeueAfter, later)
 		if err != nil {
 			return afterWrite(err)
@@ -104,14 +105,15 @@ func (r *workloadReconciler) Reconcile(ctx context.Context, request ctrl.Request
 // jobPace is what the next look at a Workload waits for each of its Jobs: each is unpacked.
 const jobPace = 5 * time.Millisecond
 
-// pace has the next look at a Workload of many Jobs wait: whoever has made them waits for himself.
-func (r *workloadReconciler) pace(w *kueue.Workload, jobs int) {
+// pace has the next look at a Workload of an owner with many Jobs wait: whoever has made them waits
+// for himself.
+func (r *workloadReconciler) pace(of owner, jobs int) {
 	if wait := time.Duration(jobs) * jobPace; jobs >= manyJobs {
-		r.looked.Set(w.UID, time.Now().Add(wait), wait)
+		r.looked.Set(of.UID, time.Now().Add(wait), wait)
 	}
 }
 
-// manyJobs of one Workload are looked at at a pace.
+// manyJobs of one owner are looked at at a pace.
 const manyJobs = 100
 
 // gather makes the snapshot of a check of a Workload, and of each of its Jobs.

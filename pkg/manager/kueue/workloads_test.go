@@ -199,7 +199,9 @@ func TestManyJobsOfAJobSet(t *testing.T) {
 	w.Namespace, w.Name, w.UID = "team", "w", "w"
 	w.OwnerReferences = []metav1.OwnerReference{{APIVersion: "jobset.x-k8s.io/v1alpha2", Kind: "JobSet", Name: "set", UID: "set", Controller: ptr.To(true)}}
 	w.Status.AdmissionChecks = []kueue.AdmissionCheckState{{Name: "check", State: kueue.CheckStatePending}}
-	jobs, objects := &grouped{}, append(aCheck(), w)
+	other := w.DeepCopy() // of the same JobSet
+	other.Name, other.UID = "other", "other"
+	jobs, objects := &grouped{}, append(aCheck(), w, other)
 	for i := range 2 * manyJobs {
 		job := s.job.DeepCopy()
 		job.Namespace, job.Name, job.UID = "team", fmt.Sprint("job-", i), types.UID(fmt.Sprint(i))
@@ -227,8 +229,39 @@ func TestManyJobsOfAJobSet(t *testing.T) {
 			t.Fatal(err)
 		}
 		if after := result.RequeueAfter; after > 0 && after <= 2*manyJobs*jobPace {
+			if result, err = r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(other)}); err != nil || result.RequeueAfter <= 0 {
+				t.Errorf("another one of the JobSet is looked at at once: %v, %v", result, err)
+			}
 			return
 		}
 	}
 	t.Error("it's looked at again at once")
+}
+
+// Of a Workload is held what Kueue has decided, whatever a tenant has written into it.
+func TestLargeWorkloadsTakeLittleMemory(t *testing.T) {
+	large := strings.Repeat("x", 1<<20)
+	w := &kueue.Workload{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "team", Name: "w", UID: "w", ResourceVersion: "7", Labels: map[string]string{"a": large}, Annotations: map[string]string{"a": large},
+		OwnerReferences: []metav1.OwnerReference{{Kind: "Job", Name: "other"}, {APIVersion: "batch/v1", Kind: "Job", Name: "job", UID: "job", Controller: ptr.To(true)}},
+	}}
+	w.Spec.PodSets = make([]kueue.PodSet, 8)
+	w.Status.Conditions = []metav1.Condition{{Type: kueue.WorkloadQuotaReserved, Status: metav1.ConditionTrue}}
+	w.Status.Admission = &kueue.Admission{ClusterQueue: "cq"}
+	w.Status.AdmissionChecks = []kueue.AdmissionCheckState{{Name: "check"}}
+	slim, err := slimWorkload(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is := slim.(*kueue.Workload)
+	if text, err := json.Marshal(is); err != nil || len(text) > 2<<10 {
+		t.Errorf("%d bytes are held, %v", len(text), err)
+	}
+	if of, owned := ownerOf(is); !owned || of.UID != "job" || !holdsQuota(is) || is.ResourceVersion != "7" || is.Status.Admission == nil || len(is.Status.AdmissionChecks) != 1 {
+		t.Errorf("held: %+v", is)
+	}
+	w.OwnerReferences[1].Name = large
+	if slim, err = slimWorkload(w); err != nil || len(slim.(*kueue.Workload).OwnerReferences) != 0 {
+		t.Errorf("a long name of an owner is held, %v", err)
+	}
 }

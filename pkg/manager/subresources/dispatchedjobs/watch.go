@@ -16,6 +16,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/util/digest"
 )
 
 const (
@@ -38,7 +39,7 @@ type watcher struct {
 	options   *Options
 	begun     bool // an event was sent
 	// sent are the versions of the unfinished Jobs that were sent.
-	sent map[types.UID]string
+	sent map[digest.Digest]digest.Digest
 }
 
 // Watch sends changes of Jobs of a namespace, or of all, until the context, or the watch on the
@@ -61,7 +62,7 @@ func (s *Server) Watch(w http.ResponseWriter, r *http.Request, namespace string,
 	if err := http.NewResponseController(w).Flush(); err != nil {
 		return err
 	}
-	out := &watcher{form: f, server: s, to: w, namespace: namespace, options: o, sent: map[types.UID]string{}}
+	out := &watcher{form: f, server: s, to: w, namespace: namespace, options: o, sent: map[digest.Digest]digest.Digest{}}
 	return out.run(r.Context(), jobs.ResultChan(), feed)
 }
 
@@ -123,12 +124,13 @@ func (w *watcher) end(err error) error {
 
 // remember takes note of what is sent.
 func (w *watcher) remember(event watch.EventType, job *jobview.DispatchedJob) {
-	_, known := w.sent[job.UID]
+	of := digest.Of(job.UID)
+	_, known := w.sent[of]
 	switch {
 	case event == watch.Deleted || job.Status.State.IsFinal():
-		delete(w.sent, job.UID)
+		delete(w.sent, of)
 	case known || len(w.sent) < maxSent:
-		w.sent[job.UID] = job.ResourceVersion
+		w.sent[of] = digest.Of(job.ResourceVersion)
 	}
 }
 
@@ -153,8 +155,8 @@ func (w *watcher) isSent(job *batchv1.Job) bool {
 	if mirror.Finished(job) {
 		return false
 	}
-	if version, known := w.sent[job.UID]; known {
-		return version == job.ResourceVersion
+	if version, known := w.sent[digest.Of(job.UID)]; known {
+		return version == digest.Of(job.ResourceVersion)
 	}
 	order, err := resourceversion.CompareResourceVersion(job.ResourceVersion, w.options.ResourceVersion)
 	return err == nil && order <= 0

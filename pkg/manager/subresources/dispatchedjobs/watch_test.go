@@ -20,12 +20,13 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/jobview"
+	"github.com/jobferry/jobferry/pkg/util/digest"
 )
 
 // begin makes a watch from a version, and what it has sent.
 func begin(t *testing.T, s *Server, query string, f form) (*watcher, *httptest.ResponseRecorder) {
 	out := httptest.NewRecorder()
-	return &watcher{form: f, server: s, to: out, namespace: "team", options: options(t, query), sent: map[types.UID]string{}}, out
+	return &watcher{form: f, server: s, to: out, namespace: "team", options: options(t, query), sent: map[digest.Digest]digest.Digest{}}, out
 }
 
 // sent are the events that a client gets: type, name, version and why.

@@ -60,7 +60,7 @@ func SlimClaim(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClai
 
 // maxTopologyBytes bounds what is compared with each node, in protobuf: that of a volume in ten
 // zones has 300. What is larger is taken to suit all nodes.
-const maxTopologyBytes = 4 << 10
+const maxTopologyBytes = 512
 
 func affordable(affinity *corev1.VolumeNodeAffinity) *corev1.VolumeNodeAffinity {
 	if affinity.Size() > maxTopologyBytes {

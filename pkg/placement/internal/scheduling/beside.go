@@ -243,6 +243,7 @@ func (c *contest) count(places []int, but func(*rival) bool) (pods int64, known 
 	if c.outer == nil {
 		return 0, false
 	}
+	c.view.work.spend((c.outer.size+c.inner.size)/domainsPerWork, affinityField)
 	d, known := c.divide(places)
 	if !known {
 		return 0, false

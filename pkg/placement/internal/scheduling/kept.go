@@ -2,14 +2,14 @@ package scheduling
 
 import "sync"
 
-// kept is what was found out by key, for the next who asks. Users and workers choose the keys: only
-// the first so many are kept.
+// kept is what was found out by key, for the next who asks. Users and workers choose the keys: when
+// there are too many, all are found out anew.
 type kept[K comparable, V any] struct {
 	lock  sync.Mutex
 	known map[K]V
 }
 
-const maxKept = 32
+const maxKept = 64 // more than one Job has
 
 // get finds it out if it isn't known. Several may do so at the same time.
 func (k *kept[K, V]) get(key K, find func() V) V {
@@ -22,11 +22,9 @@ func (k *kept[K, V]) get(key K, find func() V) V {
 	found = find()
 	k.lock.Lock()
 	defer k.lock.Unlock()
-	if k.known == nil {
+	if k.known == nil || len(k.known) >= maxKept {
 		k.known = map[K]V{}
 	}
-	if len(k.known) < maxKept {
-		k.known[key] = found
-	}
+	k.known[key] = found
 	return found
 }

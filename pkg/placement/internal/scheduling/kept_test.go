@@ -13,7 +13,11 @@ func TestKeptIsBounded(t *testing.T) {
 			}
 		}
 	}
-	if len(k.known) != maxKept || found != 3*maxKept {
-		t.Errorf("%d are kept, %d were found out; want %d and %d", len(k.known), found, maxKept, 3*maxKept)
+	if len(k.known) != maxKept || found != 4*maxKept {
+		t.Errorf("%d are kept, %d were found out; want %d and %d", len(k.known), found, maxKept, 4*maxKept)
+	}
+	k.get(0, func() int { return 0 })
+	if k.get(0, func() int { t.Error("a new key isn't kept"); return 0 }); len(k.known) != 1 {
+		t.Errorf("%d are kept beside it", len(k.known)-1)
 	}
 }

@@ -75,7 +75,8 @@ type spreadCounts struct {
 	helping []int64
 	// included is the number of the other domains.
 	included int64
-	least    int64
+	// least is the smallest count, which so many domains have.
+	least, have int64
 }
 
 // notIncluded is more than any number of Pods: without a domain, nothing is too many.
@@ -178,9 +179,14 @@ func (s *spreadState) counting(c *constraint) func(node int) bool {
 
 // settle finds the smallest count. It is zero while there are fewer domains than there should be.
 func (c *spreadCounts) settle(of *constraint) {
-	c.least = notIncluded
+	c.least, c.have = notIncluded, 0
 	for _, count := range c.helping {
-		c.least = min(c.least, count)
+		if count < c.least {
+			c.least, c.have = count, 0
+		}
+		if count == c.least {
+			c.have++
+		}
 	}
 	if c.included < of.minDomains {
 		c.least = 0
@@ -217,8 +223,12 @@ func (s *spreadState) add(p *place) bool {
 		domain := counts.at[p.index]
 		counts.hindering[domain]++
 		counts.helping[domain]++
-		if counts.helping[domain] == counts.least+1 { // it was one of those with the fewest
+		if counts.helping[domain] != counts.least+1 {
+			continue
+		}
+		if counts.have--; counts.have <= 0 { // it was the last one with the fewest
 			before := counts.least
+			s.view.work.spend(len(counts.helping)/domainsPerWork, spreadField)
 			counts.settle(c)
 			more = more || counts.least > before
 		}

@@ -55,7 +55,7 @@ func (i *volumeIndex) add(pv *corev1.PersistentVolume) {
 
 func (f *freeVolumes) add(pv *corev1.PersistentVolume) {
 	key, values, all := labelOf(pv)
-	if len(values) == 0 {
+	if isNew := f.byLabel[key] == nil; len(values) == 0 || isNew && len(f.byLabel) == maxVolumeLabels {
 		f.others = append(f.others, pv)
 		return
 	}
@@ -73,8 +73,9 @@ func (f *freeVolumes) add(pv *corev1.PersistentVolume) {
 	}
 }
 
-// maxLabelValues is for how many values of a label a volume is in the index.
-const maxLabelValues = 8
+// maxLabelValues is for how many values of a label a volume is in the index, and maxVolumeLabels for
+// how many labels volumes are.
+const maxLabelValues, maxVolumeLabels = 8, 16
 
 // labelOf returns values of which a node must have one to use a volume; all: that is all it must
 // have. None: it isn't so simple.

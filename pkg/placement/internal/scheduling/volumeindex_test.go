@@ -96,3 +96,20 @@ func TestVolumesOfSeveralNodes(t *testing.T) {
 		}
 	}
 }
+
+// A volume for each of very many labels: few of them are in the index, and the others count as
+// candidates everywhere.
+func TestVolumesOfVeryManyLabels(t *testing.T) {
+	const volumes = 1000
+	f := &freeVolumes{byLabel: map[string]map[string][]*corev1.PersistentVolume{}}
+	for i := range volumes {
+		pv := &corev1.PersistentVolume{}
+		pv.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: fmt.Sprint("key-", i), Operator: corev1.NodeSelectorOpIn, Values: []string{"x"}}},
+		}}}}
+		f.add(pv)
+	}
+	if len(f.byLabel) != maxVolumeLabels || len(f.others) != volumes-maxVolumeLabels {
+		t.Errorf("%d labels, %d others", len(f.byLabel), len(f.others))
+	}
+}

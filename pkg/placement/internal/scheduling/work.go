@@ -23,6 +23,8 @@ const (
 	optionWork = 8  // to choose it, or another place
 	// lookEvery is the work between two looks at the clock.
 	lookEvery = 200_000
+	// domainsPerWork is how many domains are counted in one unit.
+	domainsPerWork = 4
 )
 
 // budget is the work that is left for one attempt to judge a Job in one worker. Nil: there is no
