@@ -322,14 +322,19 @@ func TestAgainAfterASuspension(t *testing.T) {
 	for name, row := range map[string]struct {
 		suspended bool
 		overslept bool // by its Job controller, when it succeeds
-		counted   string
-		want      []Rule
+		resumed   bool // before it's gone
+		// unsuspended: it isn't suspended meanwhile.
+		unsuspended bool
+		counted     string
+		want        []Rule
 	}{
-		"deleted for a suspension as it ended, it doesn't count": {suspended: true},
-		"but it does if it was counted":                          {suspended: true, counted: "2", want: []Rule{Again}},
-		"or if nobody suspended it":                              {want: []Rule{Again}},
-		"a Job controller that stood still deletes it later":     {overslept: true},
-		"but it counts if it was counted":                        {overslept: true, counted: "2", want: []Rule{Again}},
+		"deleted for a suspension as it ended, it doesn't count":   {suspended: true},
+		"but it does if it was counted":                            {suspended: true, counted: "2", want: []Rule{Again}},
+		"or if nobody suspended it":                                {want: []Rule{Again}},
+		"a Job controller that stood still deletes it later":       {overslept: true},
+		"and its user has resumed it by then":                      {overslept: true, resumed: true},
+		"nobody suspended it while its Job controller stood still": {overslept: true, unsuspended: true, want: []Rule{Again}},
+		"but it counts if it was counted":                          {overslept: true, counted: "2", want: []Rule{Again}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -341,8 +346,11 @@ func TestAgainAfterASuspension(t *testing.T) {
 			}
 			w.succeed(p)
 			w.seeMirror("fenced", "hub-job", nil, func(m *batchv1.Job) {
-				m.Spec.Suspend, m.Status.CompletedIndexes = ptr.To(row.suspended || row.overslept), row.counted
+				m.Spec.Suspend, m.Status.CompletedIndexes = ptr.To(row.suspended || row.overslept && !row.unsuspended), row.counted
 			})
+			if row.resumed {
+				w.seeMirror("fenced", "hub-job", nil)
+			}
 			p.Pod.Status.Phase = corev1.PodSucceeded
 			w.stop(p)
 			w.seeMirror("fenced", "hub-job", nil)

@@ -28,6 +28,9 @@ func (c *Checker) observeMirror(r *record, e Event) {
 	if r.seen[e.Job.UID] == nil {
 		r.silence.progresses(e.At)
 	}
+	if was := r.seen[e.Job.UID]; mirror.Suspended(e.Job) || was != nil && mirror.Suspended(was) {
+		r.suspended[e.Job.UID] = e.At
+	}
 	r.seen[e.Job.UID] = e.Job
 	if of := types.UID(e.Job.Annotations[v1alpha1.AnnotationHubUID]); of != "" || r.mirrors[e.Job.UID] == "" {
 		r.mirrors[e.Job.UID] = of // others may remove it from the mirror
@@ -86,9 +89,11 @@ func (r *record) observePhase(p *pod, e Event, succeeds bool) {
 func (r *record) hasCrossed(p *pod) bool { return p.halted && !r.isCounted(p) || r.isSurplus(p) }
 
 // isOverslept: the Pod's Job controller stood still when the Pod succeeded, and found its mirror
-// suspended when it went on: it deleted the Pod as one that runs.
+// suspended when it went on: it deleted the Pod as one that runs. The mirror may have been resumed
+// before the Pod was gone.
 func (c *Checker) isOverslept(r *record, p *pod, at time.Duration) bool {
-	return p.succeeded && r.isSuspended(p) && !r.isCounted(p) && c.find(p.where, p.doneAt, at, freezesJobController) != ""
+	suspended, was := r.suspended[p.owner]
+	return p.succeeded && was && suspended >= p.doneAt && !r.isCounted(p) && c.find(p.where, p.doneAt, at, freezesJobController) != ""
 }
 
 // isSuspended: the Pod's mirror is.

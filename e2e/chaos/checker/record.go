@@ -57,6 +57,7 @@ type record struct {
 	rewound, returned bool
 	leaving           map[types.UID]time.Duration // mirror -> when it was first seen being deleted
 	seen              map[types.UID]*batchv1.Job  // mirror -> as it was seen last
+	suspended         map[types.UID]time.Duration // mirror -> when it was seen suspended last, or resumed
 	pods              map[types.UID]*pod
 	// asked are the pairs of Pods that were suspected.
 	asked   map[[2]types.UID]bool
@@ -105,7 +106,7 @@ type pod struct {
 
 func newRecord(s *story.Story) *record {
 	return &record{
-		story: s, last: map[string]string{}, mirrors: map[types.UID]types.UID{}, leaving: map[types.UID]time.Duration{},
+		story: s, last: map[string]string{}, mirrors: map[types.UID]types.UID{}, leaving: map[types.UID]time.Duration{}, suspended: map[types.UID]time.Duration{},
 		seen: map[types.UID]*batchv1.Job{}, pods: map[types.UID]*pod{},
 		asked: map[[2]types.UID]bool{}, reasons: map[types.UID]reason{}, swept: map[types.UID]sweeping{}, shown: newShown(),
 	}
