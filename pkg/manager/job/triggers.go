@@ -36,9 +36,9 @@ type triggers struct {
 const (
 	// deferredPriority is that of Jobs that had their turn and were deferred: they come before others.
 	deferredPriority = 1
-	// startPriority is that of what can wait, and of what comes while workers are still being connected
-	// after a start. That is all there is, and nearly all of it is as it should be: what happens later
-	// comes first.
+	// startPriority is that of what can wait, and of what comes while workers are still being
+	// connected after a start. That is all there is, and nearly all of it is as it should be: what
+	// happens later comes first.
 	startPriority = -1
 )
 

@@ -82,8 +82,11 @@ var rows = []struct {
 	holds func(*snapshot) bool
 	do    func(*snapshot) (Action, time.Duration)
 }{
-	// Controllers delete so, too, and kubectl by force. What a finalizer keeps can't be deleted more.
-	{"is being removed", func(s *snapshot) bool { return s.shadow != nil && s.shadow.deleting && s.shadow.grace == 0 }, do(Nothing)},
+	// To delete it again changes nothing. Without a finalizer it does: the API server sets the grace
+	// period and deletes in two writes, and may have failed in between.
+	{"kept by a finalizer", func(s *snapshot) bool {
+		return s.shadow != nil && s.shadow.deleting && s.shadow.grace == 0 && s.shadow.kept
+	}, do(Nothing)},
 	// A Pod that somebody else made on the Node has no kubelet: nothing of it runs.
 	{"stranger is deleted", func(s *snapshot) bool { return s.shadow != nil && !s.shadow.isShadow() && s.shadow.deleting }, do(Remove)},
 	{"stranger has the name", func(s *snapshot) bool { return s.shadow != nil && !s.shadow.isShadow() && s.isDue() }, do(Refuse)},
@@ -105,6 +108,8 @@ var rows = []struct {
 
 	{"ended, deleted", func(s *snapshot) bool { return s.shadow.deleting && s.pod.Over() }, do(Remove)},
 	{"ended too early", func(s *snapshot) bool { return s.shadow.over() && !s.pod.Over() }, do(Remove)},
+	// Its end follows. Controllers delete so, too, and kubectl by force.
+	{"deleted without grace", func(s *snapshot) bool { return s.shadow.deleting && s.shadow.grace == 0 }, do(Nothing)},
 	{"deleted by the hub", func(s *snapshot) bool { return s.shadow.deleting && s.shadow.disrupted && !s.pod.Deleting }, do(Remove)},
 	{"deleted with its Job", func(s *snapshot) bool { return s.shadow.deleting && (s.job == nil || s.job.deleting) }, do(Nothing)},
 	{"deleted, worker isn't connected", func(s *snapshot) bool { return s.shadow.deleting && !s.pod.Deleting && !s.usable }, do(Nothing)},

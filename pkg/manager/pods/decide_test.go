@@ -39,6 +39,7 @@ func shownEnded(s *snapshot) {
 }
 func deleted(s *snapshot)   { s.shadow.deleting, s.shadow.grace = true, 30 }
 func atOnce(s *snapshot)    { s.shadow.deleting, s.shadow.grace = true, 0 }
+func kept(s *snapshot)      { s.shadow.kept = true }
 func leaving(s *snapshot)   { s.leaving = true }
 func disrupted(s *snapshot) { s.shadow.disrupted = true }
 func lost(s *snapshot)      { s.usable = false }
@@ -120,9 +121,10 @@ func TestDecideOfADeletion(t *testing.T) {
 	for name, row := range map[string]decision{
 		"a person":                              {[]edit{deleted}, PassOn},
 		"a person, by force":                    {[]edit{atOnce}, Nothing},
-		"kept by a finalizer, its Pod is gone":  {[]edit{atOnce, noPod}, Nothing},
-		"kept so, in a namespace without label": {[]edit{atOnce, func(s *snapshot) { s.shown = false }}, Nothing},
-		"a stranger kept so":                    {[]edit{atOnce, stranger}, Nothing},
+		"deleted in part, its Pod is gone":      {[]edit{atOnce, noPod}, Remove},
+		"kept by a finalizer, its Pod is gone":  {[]edit{atOnce, kept, noPod}, Nothing},
+		"kept so, in a namespace without label": {[]edit{atOnce, kept, func(s *snapshot) { s.shown = false }}, Nothing},
+		"a stranger kept so":                    {[]edit{atOnce, kept, stranger}, Nothing},
 		"a namespace that is being deleted":     {[]edit{deleted, leaving}, Remove},
 		"such a namespace, the worker is lost":  {[]edit{deleted, leaving, lost}, Remove},
 		"such a namespace, nobody":              {[]edit{leaving}, Nothing},

@@ -157,7 +157,9 @@ type shadow struct {
 	phase  unique.Handle[string]
 
 	ready, disrupted, deleting bool
-	grace                      int32
+	// kept: it has finalizers.
+	kept  bool
+	grace int32
 }
 
 // shadowOf returns what is held of a Pod on the Node of a worker.
@@ -165,7 +167,7 @@ func shadowOf(pod *corev1.Pod, worker string) *shadow {
 	s := &shadow{
 		key: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, uid: pod.UID, version: pod.ResourceVersion,
 		worker: unique.Make(worker), phase: unique.Make(string(pod.Status.Phase)),
-		ready: report.Ready(&pod.Status), deleting: pod.DeletionTimestamp != nil,
+		ready: report.Ready(&pod.Status), deleting: pod.DeletionTimestamp != nil, kept: len(pod.Finalizers) > 0,
 		grace: int32(min(ptr.Deref(pod.DeletionGracePeriodSeconds, 0), 1<<30)),
 	}
 	for i := range pod.Status.Conditions {

@@ -73,8 +73,8 @@ func (f *freeVolumes) add(pv *corev1.PersistentVolume) {
 	}
 }
 
-// maxLabelValues is for how many values of a label a volume is in the index, and maxVolumeLabels for
-// how many labels volumes are.
+// maxLabelValues is for how many values of a label a volume is in the index, and maxVolumeLabels
+// for how many labels volumes are.
 const maxLabelValues, maxVolumeLabels = 8, 16
 
 // labelOf returns values of which a node must have one to use a volume; all: that is all it must
