@@ -71,6 +71,7 @@ func TestOnlyTheNewestReasonToWaitIsWritten(t *testing.T) {
 		},
 	})
 	w := NewWriter(hub)
+	w.late = time.Hour // one at a time
 	tell := func(name, reason, note string) {
 		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID(name)}}
 		w.Eventf(job, nil, corev1.EventTypeWarning, reason, "Dispatch", "%s", note)
@@ -176,6 +177,7 @@ func TestAFloodLeavesOthersTheirEvents(t *testing.T) {
 		},
 	})
 	w := NewWriter(hub)
+	w.late = time.Hour // one at a time
 	tell := func(namespace string, times int) {
 		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "train", UID: "uid"}}
 		for range times {
