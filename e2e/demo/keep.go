@@ -32,12 +32,20 @@ func (d *demo) keep(ctx context.Context) {
 		"Nodes are simulated: no image runs, logs are made up, and a Pod runs for a second, or as long as its label says:",
 		"",
 		"  echo '"+long+"' | kubectl create -f -",
+		"  kubectl jobferry logs long --tail 5",
 		"  kubectl jobferry drain "+worker+"                             # a Job that runs there moves",
 		"  kubectl jobferry uncordon "+worker,
 		"",
+		"A Job that waits, and why:",
+		"",
+		"  kubectl create job big --image=busybox --dry-run=client -o yaml -- true |",
+		"    kubectl set resources --local -f - --requests=cpu=1000 -o yaml | kubectl create -f -",
+		"  kubectl jobferry why big",
+		"",
 		"One more worker: run \"make rig\" in another terminal, and with the kubeconfig that it prints for worker-1:",
 		"",
-		"  kubectl jobferry register north --worker-kubeconfig FILE --namespaces default,"+scenario.Namespace,
+		"  kubectl jobferry register north --worker-kubeconfig FILE --all-namespaces --labels name=north",
+		"  kubectl jobferry move long --to north                   # by that label",
 		"")
 	for _, p := range d.processes {
 		d.print("  tail -f " + p.LogFile())

@@ -112,7 +112,7 @@ type Seen struct {
 
 // SeenOf a worker.
 func SeenOf(w *v1alpha1.WorkerCluster) Seen {
-	return Seen{IsOutOfTouch(w), w.Spec.Drain || w.DeletionTimestamp != nil}
+	return Seen{IsOutOfTouch(w), w.Spec.Drain || w.DeletionTimestamp != nil || schedulableReason(w) == v1alpha1.ReasonRemoving}
 }
 
 // Workers are those of a hub, by name. One that isn't there is out of touch.

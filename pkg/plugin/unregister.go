@@ -185,7 +185,8 @@ func (c *cli) waitGone(ctx context.Context, hub client.Client, name string) erro
 	})
 	if canceled(err) {
 		return &pendingError{access.Advise(fmt.Errorf("%s isn't removed yet: %s", name, state),
-			"the removal continues; --policy Move or Orphan doesn't wait for the Jobs to finish. Run it again with --worker-context to clean up the worker")}
+			"the removal continues. kubectl jobferry jobs -A --worker "+name+" shows which Jobs are left, and kubectl jobferry why JOB what one waits for. "+
+				"--policy Move or Orphan doesn't wait for their ends. Run it again with --worker-context to clean up the worker")}
 	}
 	if err != nil {
 		return fmt.Errorf("hub: %w", access.Explain(err))

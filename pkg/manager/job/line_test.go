@@ -248,8 +248,8 @@ func TestExplainSaysWhereInLine(t *testing.T) {
 	w.queues(aJob("huge", pods(100), annotated(v1alpha1.AnnotationClusterSelector, "zone=a")))
 	w.queues(aJob("wide", pods(8)), aJob("later", pods(1)))
 	w.ends("small-1")
-	if huge, err := w.Explain(w.Context(), inTeam("huge")); err != nil || huge.Waiting != nil || huge.Line != nil {
-		t.Errorf("huge, which fits nowhere: %+v, %v", huge, err)
+	if huge, err := w.Explain(w.Context(), inTeam("huge")); err != nil || huge.Waiting != nil || len(huge.Line) != 2 {
+		t.Errorf("huge, which fits nowhere, and has no place among the others: %+v, %v", huge, err)
 	}
 	wide, err := w.Explain(w.Context(), inTeam("wide"))
 	if err != nil {

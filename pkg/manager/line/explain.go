@@ -19,8 +19,8 @@ import (
 // maxLine bounds how many Jobs an explanation lists.
 const maxLine = 500
 
-// Explain says where a Job is in the line, with the other Jobs of its namespace; nil: it isn't in
-// it. Jobs that fit in no worker, whatever ends there, have no place: no turn helps them.
+// Explain says where a Job is in the line, with the other Jobs of its namespace; nil: it doesn't
+// wait. Jobs that fit in no worker, whatever ends there, have no place: no turn helps them.
 func (l *Line) Explain(key types.NamespacedName) (of *v1alpha1.WaitingExplanation, all []v1alpha1.WaitingJob) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -38,7 +38,7 @@ func (l *Line) Explain(key types.NamespacedName) (of *v1alpha1.WaitingExplanatio
 			all = append(all, v1alpha1.WaitingJob{Name: job.Key.Name, WaitingExplanation: e})
 		}
 	}
-	if of == nil {
+	if of == nil && l.waiters[key] == nil {
 		return nil, nil
 	}
 	return of, all

@@ -45,7 +45,7 @@ func (l *links) to(ctx context.Context, worker string) (*link, error) {
 	var cluster v1alpha1.WorkerCluster
 	if err := l.hub.Get(ctx, client.ObjectKey{Name: worker}, &cluster); err != nil {
 		if apierrors.IsNotFound(err) {
-			return nil, unavailable("worker %q isn't registered any more: the Job will be moved to another", worker)
+			return nil, unavailable("worker %q isn't registered any more, so what is there can't be read. If the Job hasn't finished, it moves to another", worker)
 		}
 		return nil, fromHub(fmt.Sprintf("WorkerCluster %q", worker), err)
 	}
