@@ -62,19 +62,17 @@ func TestFlood(t *testing.T) {
 	if err := report.Markdown(t.Output(), result); err != nil {
 		t.Fatal(err)
 	}
-	statuses, others, reads := -o.Jobs, 0, 0 // each is placed by a patch of its status, too
+	statuses, others := -o.Jobs, 0 // each is placed by a patch of its status, too
 	for _, c := range result.Requests {
 		switch {
 		case c.Cluster == "hub" && c.Resource == "jobs/status":
 			statuses += c.Requests
-		case c.Verb == "get": // what a late answer has left in doubt
-			reads += c.Requests
 		case !c.IsEvent():
 			others += c.Requests
 		}
 	}
-	if _, events := result.PerJob(); others > 2*o.Jobs || events > 1 || reads > o.Jobs/10 {
-		t.Errorf("%d requests other than statuses, %d reads and %.2f events per Job for %d Jobs", others, reads, events, o.Jobs)
+	if _, events := result.PerJob(); others > 2*o.Jobs || events > 1 {
+		t.Errorf("%d requests other than statuses and %.2f events per Job for %d Jobs", others, events, o.Jobs)
 	}
 	if statuses < 2*o.Jobs || statuses > result.Statuses {
 		t.Errorf("%d writes of statuses for %d Jobs, whose statuses the workers wrote %d times", statuses, o.Jobs, result.Statuses)
