@@ -79,7 +79,7 @@ func Lighten(hub *batchv1.Job) {
 		Namespace: had.Namespace, Name: had.Name, UID: had.UID, ResourceVersion: had.ResourceVersion, Generation: had.Generation,
 		CreationTimestamp: had.CreationTimestamp, DeletionTimestamp: had.DeletionTimestamp, Finalizers: had.Finalizers,
 		Labels: heldKeys(had.Labels, labelsRead[:]), Annotations: heldKeys(had.Annotations, annotationsRead[:]),
-		OwnerReferences: heldOwner(&had),
+		OwnerReferences: HeldOwner(&had),
 	}
 	hub.Spec.Selector = nil
 	if hub.Spec.Scheduling != nil {
@@ -91,8 +91,9 @@ func Lighten(hub *batchv1.Job) {
 // maxHeldOwner bounds what is held of an owner reference, in bytes of protobuf.
 const maxHeldOwner = 1 << 10
 
-// heldOwner is the controller of a hub Job, by which it may belong to a group. CronJobs have none.
-func heldOwner(of metav1.Object) []metav1.OwnerReference {
+// HeldOwner is the controller of an object of the hub, by which it may belong to a group. CronJobs
+// have none.
+func HeldOwner(of metav1.Object) []metav1.OwnerReference {
 	owner := metav1.GetControllerOf(of)
 	if owner == nil || owner.Kind == "CronJob" || owner.Size() > maxHeldOwner {
 		return nil

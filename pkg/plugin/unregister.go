@@ -170,7 +170,7 @@ func (c *cli) deleteRegistration(ctx context.Context, hub client.Client, known *
 }
 
 func (c *cli) waitGone(ctx context.Context, hub client.Client, name string) error {
-	state, report := "", c.sayNew("waiting: ")
+	state, waits, report := "", "", c.sayNew("waiting: ")
 	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
 		var w v1alpha1.WorkerCluster
 		err := hub.Get(ctx, types.NamespacedName{Name: name}, &w)
@@ -178,15 +178,18 @@ func (c *cli) waitGone(ctx context.Context, hub client.Client, name string) erro
 			return true, nil
 		}
 		if err == nil {
-			state = removalProgress(&w)
+			state, waits = removalProgress(&w), ""
+			if policy := w.Spec.RemovalPolicy; policy == "" || policy == v1alpha1.RemovalWait {
+				waits = ". --policy Move or Orphan doesn't wait for their ends"
+			}
 			report(state)
 		}
 		return false, err
 	})
 	if canceled(err) {
 		return &pendingError{access.Advise(fmt.Errorf("%s isn't removed yet: %s", name, state),
-			"the removal continues. kubectl jobferry jobs -A --worker "+name+" shows which Jobs are left, and kubectl jobferry why JOB what one waits for. "+
-				"--policy Move or Orphan doesn't wait for their ends. Run it again with --worker-context to clean up the worker")}
+			"the removal continues. kubectl jobferry jobs -A --worker "+name+" shows which Jobs are left, and kubectl jobferry why JOB what one waits for"+
+				waits+". Run it again with --worker-context to clean up the worker")}
 	}
 	if err != nil {
 		return fmt.Errorf("hub: %w", access.Explain(err))

@@ -137,15 +137,12 @@ func (s *store) stopAskingLocked(r *record, of *groupOfJobs, found bool) {
 		return
 	}
 	of.asker = nil
-	if found {
-		s.concernLocked(maps.Keys(of.waiting))
-		clear(of.waiting)
-		return
-	}
-	for next := range of.waiting { // any
-		s.concernLocked(maps.Keys(map[*record]struct{}{next: {}}))
+	for next := range of.waiting {
 		delete(of.waiting, next)
-		break
+		s.concernLocked(slices.Values([]*record{next}))
+		if !found {
+			return
+		}
 	}
 }
 

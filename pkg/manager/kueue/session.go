@@ -24,6 +24,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/flapping"
+	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/util/pages"
 )
 
@@ -146,22 +147,15 @@ func slimWorkload(object any) (any, error) {
 	if !ok {
 		return object, nil
 	}
-	slim := &kueue.Workload{
+	return &kueue.Workload{
 		TypeMeta: w.TypeMeta,
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: w.Namespace, Name: w.Name, UID: w.UID, ResourceVersion: w.ResourceVersion, Generation: w.Generation,
-			CreationTimestamp: w.CreationTimestamp, DeletionTimestamp: w.DeletionTimestamp,
+			CreationTimestamp: w.CreationTimestamp, DeletionTimestamp: w.DeletionTimestamp, OwnerReferences: mirror.HeldOwner(w),
 		},
 		Status: kueue.WorkloadStatus{Conditions: w.Status.Conditions, Admission: w.Status.Admission, AdmissionChecks: w.Status.AdmissionChecks},
-	}
-	if of := metav1.GetControllerOf(w); of != nil && of.Size() <= maxOwner {
-		slim.OwnerReferences = []metav1.OwnerReference{*of}
-	}
-	return slim, nil
+	}, nil
 }
-
-// maxOwner bounds what is held of an owner reference, in bytes of protobuf.
-const maxOwner = 1 << 10
 
 func indexOwner(object client.Object) []string {
 	if w, ok := object.(*kueue.Workload); ok {

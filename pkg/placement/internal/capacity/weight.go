@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"math"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -70,8 +71,27 @@ var fields = []field{
 // whose paths are returned, too. A Pod without such a field may be anywhere, as far as that field
 // goes.
 func Judged(spec *corev1.PodSpec) (judged *corev1.PodSpec, left []string) {
+	return spared(spec, func(string) int { return maxWeight })
+}
+
+// lightened is a spec without those of its fields that nodes would be compared with for too long if
+// that is done again and again.
+func lightened(spec *corev1.PodSpec) *corev1.PodSpec {
+	light, _ := spared(spec, func(path string) int {
+		switch path {
+		case SelectorField, NodeAffinityField, TolerationsField:
+			return maxNodeWeight
+		default: // more than a node is compared with it
+			return math.MaxInt
+		}
+	})
+	return light
+}
+
+// spared is a spec without the fields that weigh more than they may, whose paths are returned, too.
+func spared(spec *corev1.PodSpec, most func(path string) int) (light *corev1.PodSpec, left []string) {
 	for i := range fields {
-		if fields[i].weigh(spec) > maxWeight {
+		if fields[i].weigh(spec) > most(fields[i].path) {
 			left = append(left, fields[i].path)
 		}
 	}
@@ -80,24 +100,6 @@ func Judged(spec *corev1.PodSpec) (judged *corev1.PodSpec, left []string) {
 	}
 	return Without(spec, left), left
 }
-
-// lightened is a spec without those of its fields that nodes would be compared with for too long if
-// that is done again and again.
-func lightened(spec *corev1.PodSpec) *corev1.PodSpec {
-	var heavy []string
-	for _, f := range fields {
-		if isOfNodes[f.path] && f.weigh(spec) > maxNodeWeight {
-			heavy = append(heavy, f.path)
-		}
-	}
-	if heavy == nil {
-		return spec
-	}
-	return Without(spec, heavy)
-}
-
-// isOfNodes: a node alone is compared with the field.
-var isOfNodes = map[string]bool{SelectorField: true, NodeAffinityField: true, TolerationsField: true}
 
 // Without is a spec without some fields.
 func Without(spec *corev1.PodSpec, paths []string) *corev1.PodSpec {
