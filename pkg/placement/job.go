@@ -39,5 +39,15 @@ func IsHeavy(spec *corev1.PodSpec) bool { return capacity.IsHeavy(spec) }
 // requests.
 func RequestsOf(spec *corev1.PodSpec) Resources { return capacity.TemplateRequests(spec) }
 
+// ByResources is a template whose Pods request as much as those of another, and want nothing
+// besides.
+func ByResources(template *corev1.PodTemplateSpec) corev1.PodTemplateSpec {
+	requests := RequestsOf(&template.Spec).List()
+	delete(requests, corev1.ResourcePods)
+	return corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: requests}}},
+	}}
+}
+
 // ReadsOf are what the Pods of a spec read.
 func ReadsOf(spec *corev1.PodSpec) Reads { return scheduling.ReadsOf(spec) }

@@ -110,7 +110,7 @@ func (c *cluster) start(o Options) {
 	pods := podWriter{client: cl, finalizer: o.TrackingFinalizer}
 	c.jobs = &reconciler{
 		client: cl, live: c.api, cached: listedPods{c.t, func() client.Reader { return c.jobs.client }}, pods: pods, events: c.events, metrics: m, options: o, clock: clock.PassiveClock(c.clock),
-		memory: &memory{jobs: map[types.NamespacedName]*pending{}}, queue: &delays{},
+		memory: newMemory(), queue: &delays{},
 	}
 	c.orphans = &orphans{client: cl, live: c.api, cached: listedPods{c.t, func() client.Reader { return c.orphans.client }}, pods: pods, options: o, gone: lru.New(goneJobs)}
 }

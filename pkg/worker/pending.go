@@ -2,6 +2,7 @@ package worker
 
 import (
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,6 +21,43 @@ import (
 type memory struct {
 	lock sync.Mutex
 	jobs map[types.NamespacedName]*pending
+	// byUID are the Jobs whose Pods have the Job's UID in a label, and manual the others, whose users
+	// wrote their selectors, by namespace.
+	byUID  map[types.UID]types.NamespacedName
+	manual map[string]sets.Set[types.NamespacedName]
+}
+
+func newMemory() *memory {
+	return &memory{
+		jobs: map[types.NamespacedName]*pending{}, byUID: map[types.UID]types.NamespacedName{},
+		manual: map[string]sets.Set[types.NamespacedName]{},
+	}
+}
+
+// addLocked takes in a Job, in place of an earlier one of its name.
+func (m *memory) addLocked(key types.NamespacedName, p *pending) {
+	m.removeLocked(key)
+	m.jobs[key] = p
+	if p.selector.Value(batchv1.ControllerUidLabel) == string(p.uid) {
+		m.byUID[p.uid] = key
+		return
+	}
+	if m.manual[key.Namespace] == nil {
+		m.manual[key.Namespace] = sets.New[types.NamespacedName]()
+	}
+	m.manual[key.Namespace].Insert(key)
+}
+
+func (m *memory) removeLocked(key types.NamespacedName) {
+	p := m.jobs[key]
+	if p == nil {
+		return
+	}
+	delete(m.jobs, key)
+	delete(m.byUID, p.uid)
+	if manual := m.manual[key.Namespace].Delete(key); len(manual) == 0 {
+		delete(m.manual, key.Namespace)
+	}
 }
 
 // of returns what is known of this Job. It forgets an earlier Job of the same name.
@@ -33,7 +71,7 @@ func (m *memory) of(job *batchv1.Job) *pending {
 			uid: job.UID, selector: plan.SelectorOf(job), created: map[types.UID]createdPod{}, adopted: map[types.UID]*corev1.Pod{},
 			deleted: sets.New[types.UID](), untracked: sets.New[types.UID](), gone: sets.New[types.UID](), givenUp: sets.New[types.UID](),
 		}
-		m.jobs[key] = p
+		m.addLocked(key, p)
 	}
 	if p.generation != job.Generation {
 		p.generation = job.Generation
@@ -70,12 +108,14 @@ func (m *memory) find(key types.NamespacedName, uid types.UID) *pending {
 func (m *memory) adopters(p *corev1.Pod) (jobs []types.NamespacedName) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
-	for key, known := range m.jobs {
-		if key.Namespace == p.Namespace && len(p.Labels) > 0 && known.selector.Matches(p.Labels) {
-			jobs = append(jobs, key)
-		}
+	if len(p.Labels) == 0 {
+		return nil
 	}
-	return jobs
+	candidates := m.manual[p.Namespace].UnsortedList()
+	if key, is := m.byUID[types.UID(p.Labels[batchv1.ControllerUidLabel])]; is && key.Namespace == p.Namespace {
+		candidates = append(candidates, key)
+	}
+	return slices.DeleteFunc(candidates, func(key types.NamespacedName) bool { return !m.jobs[key].selector.Matches(p.Labels) })
 }
 
 // forgetWritten drops a large Job as it was written: the next sync reads it from the API server.
@@ -90,7 +130,7 @@ func (m *memory) forgetWritten(key types.NamespacedName) {
 func (m *memory) forget(key types.NamespacedName) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
-	delete(m.jobs, key)
+	m.removeLocked(key)
 }
 
 // pending are the writes about one Job that the API server has accepted and the cache may not show

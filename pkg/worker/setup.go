@@ -5,7 +5,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
@@ -71,7 +70,7 @@ func addJobs(mgr manager.Manager, t *takeover, o Options, m *metrics) error {
 	if err != nil {
 		return fmt.Errorf("client without a cache: %w", err)
 	}
-	known := &memory{jobs: map[types.NamespacedName]*pending{}}
+	known := newMemory()
 	r := &reconciler{
 		client: mgr.GetClient(), live: live, cached: t, pods: pods, metrics: m, options: o, clock: clock.RealClock{},
 		memory: known, queue: q,

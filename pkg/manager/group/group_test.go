@@ -11,12 +11,16 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/util/decoded"
 )
 
 func TestOf(t *testing.T) {
@@ -141,6 +145,37 @@ func TestPlaces(t *testing.T) {
 				t.Errorf("%s: %s, want %s", what, got, c.want)
 			}
 		}
+	}
+}
+
+// A tenant has very many large Jobs in a group, each unlike the others: little is kept of them, and
+// what they request.
+func TestKinOfLargeJobsTakeLittle(t *testing.T) {
+	var all Kinship
+	for i := range 300 {
+		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: fmt.Sprint("job-", i), Annotations: map[string]string{
+			v1alpha1.AnnotationClusterSelector: "tier=gold", "notes": strings.Repeat("x", 10_000),
+		}}}
+		job.Spec.Parallelism = ptr.To[int32](3)
+		job.Spec.Template.Labels = map[string]string{"n": fmt.Sprint(i)}
+		job.Spec.Template.Spec.Containers = []corev1.Container{{
+			Env:       slices.Repeat([]corev1.EnvVar{{Name: "a"}}, 2000),
+			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}},
+		}}
+		all.Add(job, types.NamespacedName{Namespace: "team", Name: job.Name})
+	}
+	kept := int64(0)
+	kin := all.Sorted()
+	for i := range kin {
+		job := kin[i].Job
+		kept += decoded.Size(job)
+		if requests := placement.RequestsOf(&job.Spec.Template.Spec); len(requests.List()) == 0 || !requests.List()[corev1.ResourceCPU].Equal(resource.MustParse("2")) || placement.PodsWanted(job) != 3 ||
+			job.Annotations[v1alpha1.AnnotationClusterSelector] != "tier=gold" {
+			t.Fatalf("%s: %+v", job.Name, job)
+		}
+	}
+	if len(kin) != 300 || kept > maxWhole+300*16<<10 {
+		t.Errorf("%d bytes are kept of %d Jobs", kept, len(kin))
 	}
 }
 

@@ -8,9 +8,11 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/util/decoded"
 	"github.com/jobferry/jobferry/pkg/util/digest"
 )
 
@@ -24,9 +26,15 @@ type Kin struct {
 
 // Kinship gathers Jobs of a group by what their Pods are. Its zero value has none.
 type Kinship struct {
+	// whole is about what those take that are kept whole.
+	whole int64
 	kin     []Kin
 	byAsked map[digest.Digest]int
 }
+
+// maxWhole bounds what is kept of the Jobs of one group, in bytes: their tenant makes many that
+// ask. Of others there is what their Pods request.
+const maxWhole = 1 << 20
 
 // Add adds some Jobs that are alike.
 func (k *Kinship) Add(job *batchv1.Job, keys ...types.NamespacedName) {
@@ -38,9 +46,28 @@ func (k *Kinship) Add(job *batchv1.Job, keys ...types.NamespacedName) {
 	if !known {
 		i = len(k.kin)
 		k.byAsked[asked] = i
+		if size := decoded.Size(job); k.whole+size > maxWhole {
+			job = byResources(job)
+		} else {
+			k.whole += size
+		}
 		k.kin = append(k.kin, Kin{Job: job})
 	}
 	k.kin[i].Keys = append(k.kin[i].Keys, keys...)
+}
+
+// byResources is a Job that wants as many Pods, in the same workers, and has of these what they
+// request.
+func byResources(job *batchv1.Job) *batchv1.Job {
+	light := &batchv1.Job{Spec: batchv1.JobSpec{Parallelism: ptr.To(int32(placement.PodsWanted(job)))}} //nolint:gosec // it was one
+	light.Namespace, light.Name, light.UID, light.Annotations = job.Namespace, job.Name, job.UID, map[string]string{}
+	for _, key := range []string{v1alpha1.AnnotationClusterSelector, v1alpha1.AnnotationClusterPreference} {
+		if value, is := job.Annotations[key]; is {
+			light.Annotations[key] = value
+		}
+	}
+	light.Spec.Template = placement.ByResources(&job.Spec.Template)
+	return light
 }
 
 // Sorted are the same whatever the order in which they were added.

@@ -114,11 +114,25 @@ func (s *store) replaceLocked(r *record, next group.Member) {
 		s.groups.over[of.id] = struct{}{}
 	}
 	if concerns {
-		s.concernLocked(maps.Keys(of.records))
+		s.concernLocked(func(yield func(*record) bool) {
+			for r := range of.records {
+				if s.heedsGroupLocked(r) && !yield(r) {
+					return
+				}
+			}
+		})
 	}
 	if isPlaced := next.On != "" && before.On != next.On; next.Finished || isPlaced {
 		s.stopAskingLocked(r, of, isPlaced)
 	}
+}
+
+// heedsGroupLocked reports whether it matters to a Job where its group is: it's in a worker, or to
+// go to one. Others find that out when they're to go: a suspended Job, for one.
+func (s *store) heedsGroupLocked(r *record) bool {
+	_, waits := s.waiting[r.key]
+	_, asksNext := r.member.of.waiting[r]
+	return waits || asksNext || r.member.of.asker == r || r.member.as.On != "" || r.member.as.Leaves != ""
 }
 
 func (s *store) concernLocked(records func(func(*record) bool)) {
@@ -241,15 +255,19 @@ func (s *store) isFinished(key types.NamespacedName) bool {
 	return r != nil && r.indexed.Value().hasEnded()
 }
 
-// passedOverBy are the workers that can't take some Job of a group for now, with the reason.
-func (s *store) passedOverBy(id group.ID, now time.Time) map[string]string {
+// passedOverBy are the workers that can't take one of some Jobs for now, with the reason.
+func (s *store) passedOverBy(kin []group.Kin, now time.Time) map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := map[string]string{}
-	if of := s.groups.byID[id]; of != nil {
-		for r := range of.records {
+	for i := range kin {
+		for _, key := range kin[i].Keys {
+			r := s.records[key]
+			if r == nil {
+				continue
+			}
 			for worker, o := range r.passedOver {
-				if !now.After(o.until) && !r.member.as.Finished {
+				if !now.After(o.until) {
 					all[worker] = o.reason
 				}
 			}

@@ -102,7 +102,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	case <-ctx.Done():
 		return ctrl.Result{}, nil
 	}
-	defer r.line.Settle(request.NamespacedName)
+	mayPlace := r.startup.over()
+	defer func() { r.line.Settle(request.NamespacedName, mayPlace) }()
 	for range maxSteps {
 		if ctx.Err() != nil {
 			return ctrl.Result{}, nil // the next leader continues

@@ -79,6 +79,20 @@ func (t *triggers) enqueueDeferred(keys ...types.NamespacedName) {
 	}
 }
 
+// maxRelated is how many Jobs are looked at before others for one change of something else.
+const maxRelated = 1000
+
+// enqueueRelated has Jobs reconciled for a change of something else: an object in their way, or
+// another Job of their group. One tenant can have many of these, and make such changes again and
+// again: the rest comes after all others.
+func (t *triggers) enqueueRelated(keys ...types.NamespacedName) {
+	first := min(len(keys), maxRelated)
+	t.Enqueue(keys[:first]...)
+	for _, key := range keys[first:] {
+		t.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(startPriority)}, ctrl.Request{NamespacedName: key})
+	}
+}
+
 // EnqueueUnplaced has all Jobs reconciled that wait for capacity.
 func (t *triggers) EnqueueUnplaced() { t.Enqueue(t.store.waiters()...) }
 

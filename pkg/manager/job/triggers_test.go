@@ -86,6 +86,34 @@ func TestFirstPlacementsWait(t *testing.T) {
 	}
 }
 
+// A reconcile that began before Jobs might be placed judges none: those behind it in line wait
+// until it was judged.
+func TestAReconcileThatBeganTooEarlyJudgesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.worker("a").view.State = clusters.Connecting
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	w.startedBy = stopped
+	w.start()
+	w.submits(aJob("train"))
+	w.deliver()
+	w.worker("a").view.State = clusters.Ready
+	w.kueue.asked = func() {
+		w.kueue.asked = nil
+		if err := w.startup.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, _ = w.reconcile()
+	if got := w.line.NotJudged(); !slices.Equal(got, []types.NamespacedName{jobKey}) {
+		w.fail("not judged: %v", got)
+	}
+	w.step(time.Second)
+	if got := w.line.NotJudged(); len(got) > 0 || !w.running("a") {
+		w.fail("not judged: %v", got)
+	}
+}
+
 // Before the workers are known, nothing is done.
 func TestWorkersAreNotLoaded(t *testing.T) {
 	w := newWorld(t)

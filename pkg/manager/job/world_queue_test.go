@@ -19,10 +19,14 @@ import (
 type fakeQueues struct {
 	admissions map[string]dispatch.Admission // by name of the Job
 	unsynced   bool
+	asked      func() // called when a Job's admission is read; nil: nothing is
 	changed    []string // the Jobs whose placement has changed
 }
 
 func (q *fakeQueues) Admission(_ context.Context, job *batchv1.Job) dispatch.Admission {
+	if q.asked != nil {
+		q.asked()
+	}
 	return q.admissions[job.Name]
 }
 func (q *fakeQueues) Synced(*batchv1.Job) bool { return !q.unsynced }

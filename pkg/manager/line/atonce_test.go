@@ -42,7 +42,7 @@ func (r *rush) reconciles(t *testing.T) {
 			return
 		}
 		r.reconcile(t, key)
-		r.Settle(key)
+		r.Settle(key, true)
 		r.queue.Done(key)
 	}
 }

@@ -38,6 +38,7 @@ func (l *Line) Divide(ctx context.Context, of Reserver, d *Division, q Question)
 	w.Divisible = true
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	defer l.decidedLocked(w.Key)
 	one := *job
 	one.Spec.Parallelism = ptr.To(min(ptr.Deref(job.Spec.Parallelism, 1), 1))
 	w.request.Job, w.asked = &one, l.freed.count()
@@ -55,7 +56,7 @@ func (l *Line) Divide(ctx context.Context, of Reserver, d *Division, q Question)
 	if decision.TooMuch {
 		w.heavy = true
 		l.awaitLocked(w, candidates)
-		if !l.hasTurnLocked(w.Key) {
+		if !l.hasTurnLocked(&w.Job) {
 			return placement.Decision{}, d.Present, false
 		}
 		taken := maps.Clone(l.taken)

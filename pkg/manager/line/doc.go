@@ -21,8 +21,8 @@
 // worker that they prefer to their own (return.go), in which workers no node came for Pods of a
 // shape (stockouts.go), and how long Jobs ran by worker and namespace, which is what others are
 // expected to take (runtimes.go). After a restart the line is made again from the hub's Jobs: no
-// Job is placed before all that wait were judged once. Which worker was reserved for one of them
-// may change by that.
+// Job is placed before all that wait were judged once, or wait for their turn to be. Which worker
+// was reserved for one of them may change by that.
 //
 // # The lock
 //

@@ -25,6 +25,8 @@ type entry struct {
 	// to its own reconcile.
 	version              mirror.Version
 	large, heavy, isNext bool
+	// isLate: a walk has waited for its decision in vain.
+	isLate bool
 	// reads are what it's judged by besides, and out where no node came for its Pods.
 	reads placement.Reads
 	out   *jobStockouts
@@ -103,11 +105,8 @@ func shapeInLine(template *corev1.PodTemplateSpec, large bool) *placement.Shape 
 	if !large {
 		return placement.ShapeOf(template)
 	}
-	requests := placement.RequestsOf(&template.Spec).List()
-	delete(requests, corev1.ResourcePods)
-	return placement.ShapeOf(&corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-		Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: requests}}},
-	}})
+	light := placement.ByResources(template)
+	return placement.ShapeOf(&light)
 }
 
 // isTurnLocked reports whether it's a Job's turn: those that wait are looked at first when

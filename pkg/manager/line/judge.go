@@ -35,7 +35,7 @@ func (l *Line) decideLocked(
 	candidates, taken := l.candidatesLocked(ctx, w, admits), maps.Clone(l.taken)
 	w.tries = maxInVain
 	await(candidates) // what changes meanwhile isn't missed
-	if !l.hasTurnLocked(w.Key) {
+	if !l.hasTurnLocked(&w.Job) {
 		return placement.Decision{}, false
 	}
 	l.unlocked(func() { decision = place(w.request, candidates) })

@@ -163,15 +163,15 @@ func TestLargeJobsOfANamespaceTakeTurns(t *testing.T) {
 	if slices.Contains(h.enqueued, key) {
 		t.Error("the second is enqueued before the first has ended its turn")
 	}
-	h.Settle(types.NamespacedName{Namespace: "team", Name: "first"})
+	h.Settle(types.NamespacedName{Namespace: "team", Name: "first"}, true)
 	if !slices.Contains(h.enqueued, key) {
 		t.Fatal("the second isn't enqueued")
 	}
 	if second = h.Ask(t.Context(), Question{Request: placement.Request{Job: h.jobs[key]}}); second.Cluster != "a" {
 		t.Errorf("%+v", second)
 	}
-	h.Settle(key)
-	h.Settle(types.NamespacedName{Namespace: "others", Name: "elsewhere"})
+	h.Settle(key, true)
+	h.Settle(types.NamespacedName{Namespace: "others", Name: "elsewhere"}, true)
 	if len(h.turns) > 0 {
 		t.Errorf("turns are left: %v", h.turns)
 	}
@@ -189,7 +189,7 @@ func TestAWalkLeavesHeavyJobsToThemselves(t *testing.T) {
 	required := job.Spec.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 	required.NodeSelectorTerms = required.NodeSelectorTerms[:15]
 	h.Ask(t.Context(), Question{Request: placement.Request{Job: job}})
-	h.Settle(keyOf(job))
+	h.Settle(keyOf(job), true)
 	h.asks(t, "later", 1)
 	h.walk()
 	if w := h.waiters[keyOf(job)]; !w.heavy || w.large || h.Reservations()["a"] == nil || h.Reservations()["a"].Job.Key != keyOf(job) {
@@ -221,7 +221,7 @@ func TestWhatChangesWhileALargeJobIsJudged(t *testing.T) {
 	if answer := h.Ask(t.Context(), Question{Request: placement.Request{Job: job, Selector: frees}}); answer.Cluster != "" || !slices.Contains(h.enqueued, keyOf(job)) {
 		t.Errorf("answer: %+v, enqueued: %v", answer, h.enqueued)
 	}
-	h.Settle(keyOf(job))
+	h.Settle(keyOf(job), true)
 	h.Withdraw(keyOf(job))
 	h.asks(t, "all", 8)
 	job = h.large("goes-back", 1)

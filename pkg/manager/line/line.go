@@ -109,6 +109,7 @@ func (l *Line) Ask(ctx context.Context, q Question) Answer {
 	next := l.newEntry(q)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	defer l.decidedLocked(next.Key)
 	if w := l.takeChosenLocked(&next.request); w != nil {
 		return Answer{*w.chosen, true, w.reserved}
 	}

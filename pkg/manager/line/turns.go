@@ -1,6 +1,8 @@
 package line
 
 import (
+	"container/heap"
+
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -8,29 +10,26 @@ import (
 )
 
 // turn is which Job of a namespace is judged without the lock, until its reconcile ends, and which
-// others wait for that: who has many Jobs that take much work waits for himself.
+// others wait for that, the first in line first: who has many Jobs that take much work waits for
+// himself.
 type turn struct {
-	of      types.NamespacedName
-	waiting sets.Set[types.NamespacedName]
+	of    types.NamespacedName
+	known sets.Set[types.NamespacedName]
+	next  inOrder
 }
 
 // hasTurnLocked reports whether it's a Job's turn. Otherwise it's enqueued when it is.
-func (l *Line) hasTurnLocked(key types.NamespacedName) bool {
-	t := l.turns[key.Namespace]
+func (l *Line) hasTurnLocked(job *waiting.Job) bool {
+	t := l.turns[job.Key.Namespace]
 	if t == nil {
-		t = &turn{of: key, waiting: sets.New[types.NamespacedName]()}
-		l.turns[key.Namespace] = t
+		t = &turn{of: job.Key, known: sets.New[types.NamespacedName]()}
+		l.turns[job.Key.Namespace] = t
 	}
-	if t.of != key {
-		t.waiting.Insert(key)
+	if t.of != job.Key && !t.known.Has(job.Key) {
+		t.known.Insert(job.Key)
+		heap.Push(&t.next, &waiting.Job{Key: job.Key, UID: job.UID, Priority: job.Priority, Created: job.Created})
 	}
-	return t.of == key
-}
-
-// awaitsTurnLocked reports whether a Job was reconciled without its turn.
-func (l *Line) awaitsTurnLocked(key types.NamespacedName) bool {
-	t := l.turns[key.Namespace]
-	return t != nil && t.waiting.Has(key)
+	return t.of == job.Key
 }
 
 // passTurnLocked ends a Job's turn. The first in line of those that wait has the next one; one that
@@ -39,22 +38,32 @@ func (l *Line) passTurnLocked(key types.NamespacedName) {
 	t := l.turns[key.Namespace]
 	switch {
 	case t == nil || t.of != key:
-		return
-	case len(t.waiting) == 0:
+	case len(t.next) == 0:
 		delete(l.turns, key.Namespace)
-		return
+	default:
+		t.of = heap.Pop(&t.next).(*waiting.Job).Key //nolint:forcetypeassert // there are no others
+		t.known.Delete(t.of)
+		l.jobs.Enqueue(t.of)
 	}
-	var first *waiting.Job
-	for waits := range t.waiting {
-		w := l.waiters[waits]
-		if w == nil { // it goes back, or is gone
-			t.of = waits
-			break
-		}
-		if first == nil || waiting.Compare(&w.Job, first) < 0 {
-			t.of, first = waits, &w.Job
-		}
-	}
-	t.waiting.Delete(t.of)
-	l.jobs.Enqueue(t.of)
+}
+
+// inOrder is a heap of Jobs.
+type inOrder []*waiting.Job
+
+var _ heap.Interface = &inOrder{}
+
+func (o inOrder) Len() int           { return len(o) }
+func (o inOrder) Less(i, j int) bool { return waiting.Compare(o[i], o[j]) < 0 }
+func (o inOrder) Swap(i, j int)      { o[i], o[j] = o[j], o[i] }
+
+// Push implements heap.Interface.
+func (o *inOrder) Push(job any) { *o = append(*o, job.(*waiting.Job)) } //nolint:forcetypeassert // there are no others
+
+// Pop implements heap.Interface.
+func (o *inOrder) Pop() any {
+	last := len(*o) - 1
+	job := (*o)[last]
+	(*o)[last] = nil
+	*o = (*o)[:last]
+	return job
 }

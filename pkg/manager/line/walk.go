@@ -21,7 +21,7 @@ func (l *Line) walk() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.unjudged) > 0 || l.undecided != nil || !l.jobs.MayPlace() {
-		return // Settle walks
+		return // who decides, or was judged last, has the others looked at
 	}
 	changed, events := l.freed.take()
 	if len(l.inVain) == 0 {
@@ -50,7 +50,7 @@ func (l *Line) walk() {
 		l.wakeReturningLocked(changed)
 	}
 	switch {
-	case l.undecided != nil: // Settle resumes
+	case l.undecided != nil: // its decision resumes
 	case stopped || len(w.postponed) > 0:
 		l.freed.resume()
 	default:
@@ -201,28 +201,53 @@ func (w *walker) judge(entry *entry, admits func(string) int64, avoid func(strin
 // ask has a Job reconciled that decides for itself.
 func (w *walker) ask(entry *entry) waiting.Outcome {
 	w.jobs.Enqueue(entry.Key)
-	switch {
-	case entry.Exempt:
+	if entry.Exempt {
 		return waiting.Outcome{}
-	case entry.Divisible, entry.forGroup && !entry.heavy:
-		w.undecided, entry.isNext = &entry.Key, true
+	}
+	entry.isNext = true
+	if !entry.isLate && (entry.Divisible || entry.forGroup && !entry.heavy) {
+		w.awaitDecision(entry)
 		return waiting.Outcome{Undecided: true}
-	default: // the others don't wait while it's judged
-		entry.isNext = true
-		return waiting.Outcome{Left: true}
+	}
+	return waiting.Outcome{Left: true} // the others don't wait while it's judged
+}
+
+// decidesWithin is how long the others wait for a Job that decides for itself. Its reconcile may
+// have to ask workers before, of which one may be slow to answer.
+const decidesWithin = time.Second
+
+// awaitDecision has the others wait until a Job has decided for itself, or is late.
+func (w *walker) awaitDecision(of *entry) {
+	key := of.Key
+	w.undecided = &key
+	w.clock.AfterFunc(decidesWithin, func() { w.Line.stopWaiting(of, &key) })
+}
+
+// stopWaiting goes on with the others if they still wait for a decision.
+func (l *Line) stopWaiting(of *entry, undecided *types.NamespacedName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.undecided == undecided {
+		of.isLate = true
+		l.decidedLocked(of.Key)
 	}
 }
 
-// Settle is called when a Job was reconciled: it was judged, if it hadn't been since the start, and
-// has decided for itself.
-func (l *Line) Settle(key types.NamespacedName) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// decidedLocked goes on with the others if they wait for a Job's decision.
+func (l *Line) decidedLocked(key types.NamespacedName) {
 	if l.undecided != nil && *l.undecided == key {
 		l.undecided = nil
 		l.freed.resume()
 	}
-	if _, was := l.unjudged[key]; was && !l.awaitsTurnLocked(key) {
+}
+
+// Settle is called when a Job was reconciled: it has decided for itself. If Jobs could be placed
+// when that began, it was judged, or waits for its turn, if it hadn't been judged since the start.
+func (l *Line) Settle(key types.NamespacedName, mayPlace bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.decidedLocked(key)
+	if _, was := l.unjudged[key]; was && mayPlace {
 		if delete(l.unjudged, key); len(l.unjudged) == 0 {
 			l.freed.resume()
 		}

@@ -65,6 +65,15 @@ func (s Selector) Matches(labels map[string]string) bool {
 	return matches && !labelsLeftOut(labels)
 }
 
+// Value is the only value of a label that the selector matches; empty: it matches others, too.
+func (s Selector) Value(key string) string {
+	v := s.keys[key]
+	if !v.required || !v.only || len(v.listed) != 1 {
+		return ""
+	}
+	return v.listed[0]
+}
+
 // look also returns how many keys it has looked at: no more than the labels, or the selector, has.
 func (s Selector) look(labels map[string]string) (matches bool, looked int) {
 	if s.keys == nil || len(labels) < s.required {

@@ -1,0 +1,90 @@
+package line
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
+	"github.com/jobferry/jobferry/pkg/mirror/shards"
+	"github.com/jobferry/jobferry/pkg/placement"
+)
+
+// holder is a Job that holds capacity.
+type holder struct {
+	key types.NamespacedName
+	in  []string
+}
+
+func (h *holder) Key() types.NamespacedName      { return h.key }
+func (h *holder) ReservedIn() []string           { return h.in }
+func (h *holder) SetReservedIn(workers []string) { h.in = workers }
+
+// divides has a Job decide about its shards.
+func (h *hall) divides(t *testing.T, name string) shards.Placement {
+	t.Helper()
+	job := h.jobs[types.NamespacedName{Namespace: "team", Name: name}]
+	_, next, judged := h.Divide(t.Context(), &holder{key: keyOf(job)}, &Division{Limit: 2}, Question{Request: placement.Request{Job: job}})
+	if !judged {
+		t.Fatalf("%s isn't judged", name)
+	}
+	return next
+}
+
+// The others wait for a Job that divides itself only until it has decided, whatever its reconcile
+// does besides, and only for a while if that doesn't get there: a worker may be slow to answer it.
+func TestOthersWaitForADecisionForABound(t *testing.T) {
+	for name, decides := range map[string]bool{"it decides": true, "it's late": false} {
+		t.Run(name, func(t *testing.T) {
+			h := newHall()
+			h.asks(t, "all", 8)
+			h.asks(t, "divided", 4)
+			h.Withdraw(types.NamespacedName{Namespace: "team", Name: "divided"})
+			h.divides(t, "divided")
+			h.asks(t, "small", 1)
+			h.walk()
+			h.Release("a", types.NamespacedName{Namespace: "team", Name: "all"})
+			h.Changed("a", moreRoom)
+			h.enqueued = nil
+			h.walk()
+			divided, small := types.NamespacedName{Namespace: "team", Name: "divided"}, types.NamespacedName{Namespace: "team", Name: "small"}
+			if h.undecided == nil || !slices.Equal(h.enqueued, []types.NamespacedName{divided}) {
+				t.Fatalf("enqueued: %v", h.enqueued)
+			}
+			if decides {
+				if next := h.divides(t, "divided"); len(next.Shards) == 0 {
+					t.Fatalf("%+v", next)
+				}
+			} else {
+				h.stopWaiting(h.waiters[divided], h.undecided)
+			}
+			h.walk()
+			if w := h.waiters[small]; h.undecided != nil || w.chosen == nil {
+				t.Errorf("the others wait for %v", h.undecided)
+			}
+		})
+	}
+}
+
+// Very many Jobs of a namespace that take much work have their turns in the order of the line.
+func TestTurnsAreInOrder(t *testing.T) {
+	h := newHall()
+	job := func(i int) *waiting.Job {
+		return &waiting.Job{Key: types.NamespacedName{Namespace: "team", Name: fmt.Sprintf("job-%05d", i)}}
+	}
+	const jobs = 10_000
+	for i := range jobs {
+		if first := h.hasTurnLocked(job(i * 7919 % jobs)); first != (i == 0) {
+			t.Fatalf("%d has its turn: %v", i, first)
+		}
+	}
+	h.enqueued = nil
+	for of := h.turns["team"]; h.turns["team"] != nil; {
+		h.passTurnLocked(of.of)
+	}
+	if !slices.IsSortedFunc(h.enqueued, func(a, b types.NamespacedName) int { return slices.Compare([]byte(a.Name), []byte(b.Name)) }) || len(h.enqueued) != jobs-1 {
+		t.Errorf("%d turns, not in order", len(h.enqueued))
+	}
+}
