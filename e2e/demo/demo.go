@@ -170,7 +170,7 @@ func (d *demo) report(played error) {
 		}
 	}
 	if d.description != "" {
-		d.print("", "  $ "+describe, view.Excerpt(d.description, "Shards"))
+		d.print("", "While its shards ran:", "", "  $ "+describe, view.Excerpt(d.description, "Shards"))
 	}
 	if d.submitted() {
 		s, _ := d.board.read()

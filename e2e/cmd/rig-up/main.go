@@ -32,7 +32,7 @@ func main() {
 	flag.IntVar(&c.nodes, "nodes", 3, "number of simulated nodes of each worker")
 	flag.StringVar(&c.version, "version", string(binaries.Current), "Kubernetes release of the hub: 1.36 or 1.34")
 	flag.StringVar(&c.workerVersion, "worker-version", string(binaries.Current), "Kubernetes release of the workers")
-	flag.DurationVar(&c.runFor, "run-for", 5*time.Second, "how long Pods run that don't say so themselves")
+	flag.DurationVar(&c.runFor, "run-for", time.Second, "how long Pods run that don't say so themselves")
 	flag.BoolVar(&c.faultProxy, "fault-proxy", false, "put a fault-injecting proxy in front of each worker")
 	flag.BoolVar(&c.jobController, "job-controller", true, "run the built-in Job controller in the workers")
 	flag.Parse()

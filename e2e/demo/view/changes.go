@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/jobferry/jobferry/e2e/demo/state"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // Changes are plain lines about what is visible in a state and wasn't, or wasn't so, in the one
@@ -70,6 +71,9 @@ func workerChanges(before, after state.State) []string {
 }
 
 func workerLine(w state.Worker) string {
+	if w.Reason == v1alpha1.ReasonSecretMissing { // registration makes the WorkerCluster first
+		return w.Name + ": waits for its Secret"
+	}
 	if !w.Ready {
 		line := fmt.Sprintf("%s: not ready, %s", w.Name, w.Reason)
 		if w.Message != "" {

@@ -88,8 +88,12 @@ func (d Description) writePlacement(b *strings.Builder, now time.Time, p Palette
 	if most, asked := d.Job.Annotations[v1alpha1.AnnotationMaxClusters]; asked {
 		field(b, "Max clusters", most)
 	}
+	state := jobview.StateOf(d.Job, d.Around())
 	if from := hubstate.Get(d.Job, hubstate.MovedFrom); from != "" {
-		field(b, "Moved from", from+" (it starts only after that worker has no mirror of it)")
+		if state == jobview.Moving {
+			from += " (it starts only after that worker has no mirror of it)"
+		}
+		field(b, "Moved from", from)
 	}
 	field(b, "Selector", cmp.Or(d.Job.Annotations[v1alpha1.AnnotationClusterSelector], none))
 	if preferred := d.Job.Annotations[v1alpha1.AnnotationClusterPreference]; preferred != "" {
@@ -99,7 +103,7 @@ func (d Description) writePlacement(b *strings.Builder, now time.Time, p Palette
 	if last := d.placement(); last != nil {
 		field(b, "Placement", fmt.Sprintf("%s, %s ago: %s", last.Reason, eventAge(last, now), oneLine(last.Message)))
 	}
-	if jobview.StateOf(d.Job, d.Around()) == jobview.Pending {
+	if state == jobview.Pending {
 		field(b, "Why", fmt.Sprintf("kubectl jobferry why %s -n %s", d.Job.Name, d.Job.Namespace))
 	}
 	if d.Workers == nil || mirror.Finished(d.Job) {

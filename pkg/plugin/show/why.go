@@ -52,7 +52,7 @@ func inLine(w *v1alpha1.WaitingExplanation, now time.Time) string {
 		return s
 	}
 	if w.ExpectedStart == nil {
-		return s + ", reserved on " + oneLine(w.Worker) + ", time not known yet"
+		return s + ", gets what becomes free on " + oneLine(w.Worker) + ", time not known yet"
 	}
 	in := duration.HumanDuration(max(w.ExpectedStart.Sub(now), 0))
 	s += ", expected on " + oneLine(w.Worker)
@@ -73,11 +73,7 @@ func whyTable(e *v1alpha1.PlacementExplanation, wide bool) Table {
 		if w.Placed {
 			name += " (placed)"
 		}
-		answer, known := answers[w.Answer]
-		if !known { // of a newer manager
-			answer.text = string(w.Answer)
-		}
-		cells := row(name, answer, podsThatFit(w, e.PodsWanted), shortages(w), w.Message)
+		cells := row(name, answerOf(w, e.PodsWanted), podsThatFit(w, e.PodsWanted), shortages(w), w.Message)
 		if wide {
 			plugins, fields := pluginsOf(w)
 			cells = append(cells, row(nodes(w), cmp.Or(w.CostPerHour, none), cmp.Or(w.Score, none), cmp.Or(w.Reason, none), plugins, fields)...)
@@ -85,6 +81,19 @@ func whyTable(e *v1alpha1.PlacementExplanation, wide bool) Table {
 		t.Rows = append(t.Rows, cells)
 	}
 	return t
+}
+
+// answerOf is the answer of a worker. One that could never hold all Pods of a Job at once may start
+// the Job with those that it can hold.
+func answerOf(w *v1alpha1.WorkerExplanation, wanted int64) cell {
+	answer, known := answers[w.Answer]
+	switch {
+	case !known: // of a newer manager
+		answer.text = string(w.Answer)
+	case w.Answer == v1alpha1.PlacementFitsNow && w.PodsNow != nil && *w.PodsNow < wanted:
+		answer.text = "fits in part"
+	}
+	return answer
 }
 
 // podsThatFit is how many of the Pods that the Job would run at once would fit now.
