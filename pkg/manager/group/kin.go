@@ -27,7 +27,7 @@ type Kin struct {
 // Kinship gathers Jobs of a group by what their Pods are. Its zero value has none.
 type Kinship struct {
 	// whole is about what those take that are kept whole.
-	whole int64
+	whole   int64
 	kin     []Kin
 	byAsked map[digest.Digest]int
 }

@@ -19,7 +19,7 @@ import (
 type fakeQueues struct {
 	admissions map[string]dispatch.Admission // by name of the Job
 	unsynced   bool
-	asked      func() // called when a Job's admission is read; nil: nothing is
+	asked      func()   // called when a Job's admission is read; nil: nothing is
 	changed    []string // the Jobs whose placement has changed
 }
 

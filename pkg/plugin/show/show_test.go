@@ -285,9 +285,9 @@ func TestInLine(t *testing.T) {
 	for want, w := range map[string]v1alpha1.WaitingExplanation{
 		"2 of 7": {Place: 2, Of: 7},
 		"1 of 1, gets what becomes free on west, time not known yet": {Place: 1, Of: 1, Worker: "west"},
-		"1 of 1, expected on west in 3m at the latest": {Place: 1, Of: 1, Worker: "west", ExpectedStart: at, Latest: true},
-		"1 of 1, expected on west in about 3m":         {Place: 1, Of: 1, Worker: "west", ExpectedStart: at},
-		"1 of 1, expected on west in about 0s":         {Place: 1, Of: 1, Worker: "west", ExpectedStart: past},
+		"1 of 1, expected on west in 3m at the latest":               {Place: 1, Of: 1, Worker: "west", ExpectedStart: at, Latest: true},
+		"1 of 1, expected on west in about 3m":                       {Place: 1, Of: 1, Worker: "west", ExpectedStart: at},
+		"1 of 1, expected on west in about 0s":                       {Place: 1, Of: 1, Worker: "west", ExpectedStart: past},
 	} {
 		if got := inLine(&w, now); got != want {
 			t.Errorf("%q, want %q", got, want)
