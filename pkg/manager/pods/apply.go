@@ -17,7 +17,6 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
-	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // lookAgain is when to look again at what nothing tells of.
@@ -31,17 +30,15 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{RequeueAfter: wait}, err
 	}
 	action, after := decide(&s.snapshot)
-	if action == Nothing && s.needsRefill() {
-		return r.inWorker(ctx, s, func() error { return r.refill(ctx, s) })
-	}
-	if action == Nothing || action == Wait {
-		r.pace.leave(s.name)
-		return ctrl.Result{RequeueAfter: after}, nil
-	}
 	if action == Create {
-		if wait := r.mayCreate(s); wait > 0 {
-			return ctrl.Result{RequeueAfter: wait}, nil
+		after = r.mayCreate(s)
+	}
+	if action == Nothing || after > 0 {
+		r.pace.leave(s.name)
+		if action == Nothing && s.needsRefill() {
+			return r.inWorker(ctx, s, func() error { return r.refill(ctx, s) })
 		}
+		return ctrl.Result{RequeueAfter: after}, nil
 	}
 	at := s.worker
 	if at == "" {
@@ -84,11 +81,13 @@ func (r *reconciler) mayCreate(s *seen) time.Duration {
 
 // create creates the shadow.
 func (r *reconciler) create(ctx context.Context, s *seen) (ctrl.Result, error) {
-	model, found, err := r.model(ctx, s.of)
-	if err != nil || !found {
-		return ctrl.Result{}, err
-	}
-	if model == nil {
+	model, wait, err := r.models.get(ctx, s.of, s.now)
+	switch {
+	case errors.Is(err, errAnotherJob):
+		return ctrl.Result{}, nil // its event comes
+	case err != nil || wait > 0:
+		return ctrl.Result{RequeueAfter: wait}, err
+	case model == nil:
 		wait := r.refused.tell(s.of, s.now, refusedFor, func() {
 			r.report(s, v1alpha1.EventPodNotShown, "The Job's Pods aren't shown: their labels and containers take more than %d KiB", maxModel>>10)
 		})
@@ -115,31 +114,6 @@ func (r *reconciler) create(ctx context.Context, s *seen) (ctrl.Result, error) {
 	default:
 		return ctrl.Result{}, fmt.Errorf("create the shadow of Pod %s: %w", s.name, err)
 	}
-}
-
-// model returns what the shadows of a hub Job are made of; nil: it's too much. Not found: it's
-// another Job by now. One whose Pod template the cache hasn't is large, or has ended: one is read
-// at a time.
-func (r *reconciler) model(ctx context.Context, job *batchv1.Job) (model *batchv1.Job, found bool, err error) {
-	if !mirror.Light(job) {
-		return modelOf(job), true, nil
-	}
-	r.reading.Lock()
-	defer r.reading.Unlock()
-	if known, is := r.models.Get(job.UID); is {
-		model, _ = known.(*batchv1.Job)
-		return model, true, nil
-	}
-	live := &batchv1.Job{}
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(job), live); err != nil {
-		return nil, false, client.IgnoreNotFound(err)
-	}
-	if live.UID != job.UID {
-		return nil, false, nil // its event comes
-	}
-	model = modelOf(live)
-	r.models.Add(job.UID, model)
-	return model, true, nil
 }
 
 // writeStatus writes the worker's report. What the hub refuses of it is left out.

@@ -1,6 +1,7 @@
 package pods
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -65,42 +66,54 @@ const (
 // decide returns what is to be done, and after which time to look again. The first row that holds
 // counts.
 func decide(s *snapshot) (Action, time.Duration) {
-	for i := range rows {
-		if rows[i].holds(s) {
-			return rows[i].do(s)
+	for _, table := range [][]row{rowsWithoutJob, rows} {
+		for i := range table {
+			if table[i].holds(s) {
+				return table[i].do(s)
+			}
 		}
 	}
 	return Nothing, 0
+}
+
+// needsNoJob reports whether it's decided whatever the Job is.
+func (s *snapshot) needsNoJob() bool {
+	return slices.ContainsFunc(rowsWithoutJob, func(r row) bool { return r.holds(s) })
 }
 
 func do(a Action) func(*snapshot) (Action, time.Duration) {
 	return func(*snapshot) (Action, time.Duration) { return a, 0 }
 }
 
-var rows = []struct {
+type row struct {
 	name  string
 	holds func(*snapshot) bool
 	do    func(*snapshot) (Action, time.Duration)
-}{
+}
+
+// rowsWithoutJob are those that don't look at the Job.
+var rowsWithoutJob = []row{
 	// To delete it again changes nothing. Without a finalizer it does: the API server sets the grace
 	// period and deletes in two writes, and may have failed in between.
-	{"kept by a finalizer", func(s *snapshot) bool {
-		return s.shadow != nil && s.shadow.deleting && s.shadow.grace == 0 && s.shadow.kept
-	}, do(Nothing)},
+	{"kept by a finalizer", func(s *snapshot) bool { return s.shadow != nil && s.shadow.isKept() }, do(Nothing)},
 	// A Pod that somebody else made on the Node has no kubelet: nothing of it runs.
-	{"stranger is deleted", func(s *snapshot) bool { return s.shadow != nil && !s.shadow.isShadow() && s.shadow.deleting }, do(Remove)},
-	{"stranger has the name", func(s *snapshot) bool { return s.shadow != nil && !s.shadow.isShadow() && s.isDue() }, do(Refuse)},
-	{"stranger", func(s *snapshot) bool { return s.shadow != nil && !s.shadow.isShadow() }, do(Nothing)},
+	{"stranger is deleted", func(s *snapshot) bool { return s.isStranger() && s.shadow.deleting }, do(Remove)},
+
+	{"not to be shown", func(s *snapshot) bool { return s.hasShadow() && (!s.shown || s.worker == "") }, do(Remove)},
+	// A hub deletes a namespace's Pods first, and its Jobs when these are gone.
+	{"namespace is deleted", func(s *snapshot) bool { return s.hasShadow() && s.leaving && s.shadow.deleting }, do(Remove)},
+	{"of another Pod", func(s *snapshot) bool { return s.hasShadow() && s.pod != nil && s.pod.UID != s.shadow.pod }, do(Remove)},
+	{"Pod is gone", func(s *snapshot) bool { return s.hasShadow() && s.pod == nil && s.known }, do(Remove)},
+}
+
+var rows = []row{
+	{"stranger has the name", func(s *snapshot) bool { return s.isStranger() && s.isDue() }, do(Refuse)},
+	{"stranger", (*snapshot).isStranger, do(Nothing)},
 
 	{"shadow is due", func(s *snapshot) bool { return s.shadow == nil && s.isDue() }, do(Create)},
 	{"no shadow is due", func(s *snapshot) bool { return s.shadow == nil }, do(Nothing)},
 
-	{"not to be shown", func(s *snapshot) bool { return !s.shown || s.worker == "" }, do(Remove)},
-	// A hub deletes a namespace's Pods first, and its Jobs when these are gone.
-	{"namespace is deleted", func(s *snapshot) bool { return s.leaving && s.shadow.deleting }, do(Remove)},
 	{"of another Job", func(s *snapshot) bool { return s.job != nil && s.job.uid != s.shadow.job }, do(Remove)},
-	{"of another Pod", func(s *snapshot) bool { return s.pod != nil && s.pod.UID != s.shadow.pod }, do(Remove)},
-	{"Pod is gone", func(s *snapshot) bool { return s.pod == nil && s.known }, do(Remove)},
 	// What becomes of the Pod in a worker that can't be asked concerns the Job no more.
 	{"left behind", func(s *snapshot) bool { return !s.usable && (s.job == nil || !s.job.placed) }, do(Remove)},
 	{"Job is gone", func(s *snapshot) bool { return s.job == nil && s.shadow.deleting }, do(Remove)},
@@ -118,6 +131,12 @@ var rows = []struct {
 	{"status differs", (*snapshot).differs, (*snapshot).write},
 	{"Pod is deleted", func(s *snapshot) bool { return s.pod.Deleting && !s.shadow.deleting && !s.pod.Over() }, do(Terminate)},
 }
+
+// isStranger reports whether a Pod that is no shadow has the name.
+func (s *snapshot) isStranger() bool { return s.shadow != nil && !s.shadow.isShadow() }
+
+// hasShadow reports whether a shadow has it.
+func (s *snapshot) hasShadow() bool { return s.shadow != nil && s.shadow.isShadow() }
 
 // isDue reports whether a Pod is to have a shadow that it hasn't.
 func (s *snapshot) isDue() bool {

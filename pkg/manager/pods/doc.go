@@ -14,8 +14,9 @@
 //   - shadow.go makes the shadow Pod of the hub Job's own template: of what a worker says, only the
 //     status, the completion index and its failures reach the hub (package report).
 //   - decide.go is pure: what is to be done about a Pod and its shadow.
-//   - gather.go reads, apply.go writes, and triggers.go adds names to the queue. Every so often, it
-//     adds all that aren't as they should be: what else was missed is found.
+//   - gather.go reads, apply.go writes, and triggers.go adds names to the queue. Every so often,
+//     sweep.go adds those that aren't as they should be: what else was missed is found.
+//   - models.go has what the shadows of a Job are made of, and reads large Jobs for it.
 //   - watch.go watches the Pods of the Nodes: also those that others made there. Nobody but this
 //     package ends their deletion, as a kubelet would.
 //   - nodes.go writes the Nodes and Leases.
@@ -42,8 +43,9 @@
 // readiness changes, when the Pod has ended, and when it waits for something that a reader should
 // know. Other changes wait for a moment, so that a Pod that is neither restarted nor loses
 // readiness costs three writes. An end doesn't wait: whoever sees that a Job is complete finds its
-// Pods ended. They go by a client of their own, with a rate of its own, and of
-// that each worker has a part: Jobs don't wait for Pods, nor one worker's Pods for another's.
+// Pods ended. They go by a client of their own, with a rate of its own, and of that each worker has
+// a part, which the namespaces share in turns (pace.go): Jobs don't wait for Pods, nor one worker's
+// Pods for another's, nor a namespace's for one that has very many written.
 //
 // A status is patched strategically, as kubelets do it: a condition that the hub has set stays. An
 // annotation has the digest of the report that was written last. Who changes phase or readiness
@@ -53,6 +55,18 @@
 //
 // A hub that deletes a namespace deletes its Pods first, and its Jobs only when these are gone. So
 // shadows there don't wait for the Pods in the workers, which end with the Jobs.
+//
+// # What a tenant may cost
+//
+// Whoever may create Pods in a namespace can create any number of them on our Nodes, which claim to
+// be shadows of any Job. So
+//
+//   - a Pod counts as a shadow of a Job only in the Job's namespace;
+//   - a sweep has a limited number of Pods looked at, of which each namespace has a share. One that
+//     only finalizers keep isn't looked at until it changes;
+//   - no Job is unpacked for a Pod that is decided without it;
+//   - namespaces take turns with the writes to a worker's Pods; and
+//   - of each namespace, one large Job is read at a time, at a pace.
 //
 // # Trade-offs
 //

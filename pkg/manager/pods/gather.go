@@ -66,10 +66,11 @@ func (r *reconciler) gather(ctx context.Context, name types.NamespacedName) (s *
 	return s, 0, nil
 }
 
-// findJob finds the Job on the hub, and what it has to do with the worker's Pod.
+// findJob finds the Job on the hub, and what it has to do with the worker's Pod. A Job that nothing
+// depends on isn't unpacked.
 func (s *seen) findJob(ctx context.Context, r *reconciler, name string) error {
 	s.job, s.of = nil, nil
-	if name == "" {
+	if name == "" || s.needsNoJob() {
 		return nil
 	}
 	key, job := types.NamespacedName{Namespace: s.name.Namespace, Name: name}, &batchv1.Job{}
@@ -92,7 +93,7 @@ func (s *seen) findJob(ctx context.Context, r *reconciler, name string) error {
 	}
 	found, is := s.in.Mirror(key)
 	s.job.proven = is && found.UID == s.pod.Mirror && mirror.Owns(r.options.Origin, job.UID, found) == mirror.Ours &&
-		r.shadows.of(job.UID) < mostOf(job)
+		r.shadows.of(job) < mostOf(job)
 	return nil
 }
 

@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/lru"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -66,8 +65,10 @@ type reconciler struct {
 	shadows *shadows
 	nodes   *nodes
 	pace    *pace
+	models  *models
 	refused refused
 	busy    busy
+	cursors cursors // of the last sweep; only Start uses them
 	leads   atomic.Bool
 	woken   chan struct{} // buffered, for one
 
@@ -75,14 +76,7 @@ type reconciler struct {
 	// namespaces whose Pods are shown.
 	namespaces     map[string]shownNamespace
 	namespacesSeen func() bool
-
-	// reading is held while a Job is read whole. models are those of the last ones, by UID.
-	reading sync.Mutex
-	models  *lru.Cache
 }
-
-// maxModels is how many models are kept: with maxModel, 4 MiB.
-const maxModels = 64
 
 // shownNamespace is one whose Pods are shown.
 type shownNamespace struct {
@@ -109,7 +103,7 @@ func New(mgr ctrl.Manager, recorder events.EventRecorder, options Options) (*Con
 	}
 	r := &reconciler{
 		options: options, clock: clock.RealClock{}, hub: hub, live: mgr.GetAPIReader(), cache: mgr.GetCache(), recorder: recorder,
-		queue: queue.New(controllerName, nil), pace: newPace(), models: lru.New(maxModels), woken: make(chan struct{}, 1),
+		queue: queue.New(controllerName, nil), pace: newPace(), models: newModels(mgr.GetAPIReader()), woken: make(chan struct{}, 1),
 		namespaces: map[string]shownNamespace{}, namespacesSeen: func() bool { return false },
 	}
 	r.nodes = newNodes(forNodes, r.cache, r.clock, address{ip, options.Port})

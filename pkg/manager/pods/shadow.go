@@ -213,5 +213,8 @@ func (s *shadow) DeepCopyObject() runtime.Object {
 // over reports whether it has ended, as the hub has it.
 func (s *shadow) over() bool { return report.Over(corev1.PodPhase(s.phase.Value())) }
 
+// isKept reports whether only finalizers keep it: nothing is to be done about it until it changes.
+func (s *shadow) isKept() bool { return s.deleting && s.grace == 0 && s.kept }
+
 // isShadow reports whether it says that it stands for a worker's Pod.
 func (s *shadow) isShadow() bool { return s.pod != "" }

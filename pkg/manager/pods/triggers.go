@@ -14,7 +14,6 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
-	"github.com/jobferry/jobferry/pkg/manager/pods/report"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 	"github.com/jobferry/jobferry/pkg/util/wake"
@@ -98,7 +97,7 @@ func (r *reconciler) namespaceEvents() toolscache.ResourceEventHandler {
 // unless one can't be reached.
 func (r *reconciler) jobEvents() toolscache.ResourceEventHandler {
 	left := func(job *batchv1.Job, now []string) {
-		if !r.leads.Load() || !mirror.Managed(job) || r.shadows.of(job.UID) == 0 {
+		if !r.leads.Load() || !mirror.Managed(job) || r.shadows.of(job) == 0 {
 			return
 		}
 		for _, worker := range shards.WorkersOf(job) {
@@ -232,33 +231,4 @@ func (r *reconciler) isUsed(w *clusters.Worker) bool {
 		}
 	}
 	return false
-}
-
-// maxSwept is how many Pods of a worker a sweep has looked at: which ones is left to chance. A
-// worker may have any number that aren't shown, and each look unpacks its Job.
-const maxSwept = 1000
-
-// sweep has Pods looked at whose shadow isn't as it should be.
-func (r *reconciler) sweep() {
-	if !r.namespacesSeen() {
-		return
-	}
-	for _, w := range r.registry.List() {
-		r.enqueue(w.Reports().Names(maxSwept, func(name types.NamespacedName, p report.Glance) bool {
-			s := r.shadows.on(w.Name(), name)
-			if s == nil {
-				return !p.Past && r.Shown(name.Namespace)
-			}
-			return s.digest != p.Digest || s.deleting || s.phase.Value() != string(p.Phase) || s.ready != p.Ready || !r.Shown(name.Namespace) || !w.Synced()
-		})...)
-	}
-	r.shadows.all(func(s *shadow) {
-		w, is := r.registry.Get(s.worker.Value())
-		if is && s.isShadow() {
-			_, is = w.Reports().Get(s.key)
-		}
-		if !is || s.deleting {
-			r.enqueue(s.key)
-		}
-	})
 }

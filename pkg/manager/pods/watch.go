@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
@@ -33,7 +34,13 @@ type shadows struct {
 	nodes   map[string]*nodeWatch // by worker
 	written map[types.NamespacedName]*shadow
 	// jobs counts the shadows of each Job.
-	jobs map[types.UID]int
+	jobs map[jobKey]int
+}
+
+// jobKey is a Job of the hub. A Pod may name the UID of any: it counts in its own namespace.
+type jobKey struct {
+	namespace string
+	uid       types.UID
 }
 
 type nodeWatch struct {
@@ -46,7 +53,7 @@ type nodeWatch struct {
 func newShadows(config *rest.Config, options cache.Options, changed, gone func(*shadow)) *shadows {
 	return &shadows{
 		config: config, options: options, changed: changed, gone: gone,
-		nodes: map[string]*nodeWatch{}, written: map[types.NamespacedName]*shadow{}, jobs: map[types.UID]int{},
+		nodes: map[string]*nodeWatch{}, written: map[types.NamespacedName]*shadow{}, jobs: map[jobKey]int{},
 	}
 }
 
@@ -114,7 +121,7 @@ func (s *shadows) handler() toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) {
 			if is, ok := object.(*shadow); ok {
-				s.count(is.job, 1)
+				s.count(is, 1)
 				s.seen(is)
 			}
 		},
@@ -124,10 +131,10 @@ func (s *shadows) handler() toolscache.ResourceEventHandler {
 			if !ok || !also {
 				return
 			}
-			if s.count(was.job, -1); was.uid != is.uid { // a deletion that the watch missed
+			if s.count(was, -1); was.uid != is.uid { // a deletion that the watch missed
 				s.gone(was)
 			}
-			s.count(is.job, 1)
+			s.count(is, 1)
 			s.seen(is)
 		},
 		DeleteFunc: s.leave,
@@ -152,7 +159,7 @@ func (s *shadows) leave(object any) {
 	if !ok {
 		return
 	}
-	s.count(was.job, -1)
+	s.count(was, -1)
 	s.mu.Lock()
 	if own := s.written[was.key]; own != nil && own.uid == was.uid {
 		delete(s.written, was.key)
@@ -161,10 +168,11 @@ func (s *shadows) leave(object any) {
 	s.gone(was)
 }
 
-func (s *shadows) count(job types.UID, by int) {
-	if job == "" {
+func (s *shadows) count(of *shadow, by int) {
+	if of.job == "" {
 		return
 	}
+	job := jobKey{of.key.Namespace, of.job}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.jobs[job] += by; s.jobs[job] <= 0 {
@@ -173,10 +181,10 @@ func (s *shadows) count(job types.UID, by int) {
 }
 
 // of counts the shadows of a Job.
-func (s *shadows) of(job types.UID) int {
+func (s *shadows) of(job *batchv1.Job) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.jobs[job]
+	return s.jobs[jobKey{job.Namespace, job.UID}]
 }
 
 // wrote remembers the hub's answer to an own write.

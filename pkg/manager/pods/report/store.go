@@ -124,26 +124,43 @@ func (s *Store) Get(name types.NamespacedName) (*Pod, bool) {
 	return pod, true
 }
 
-// Glance is what Names shows of a Pod.
+// Glance is what Each shows of a Pod.
 type Glance struct {
 	Digest      string
 	Phase       corev1.PodPhase
 	Ready, Past bool
 }
 
-// Names are those of Pods of which a condition holds, so many at most.
-func (s *Store) Names(most int, of func(types.NamespacedName, Glance) bool) (names []types.NamespacedName) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for name, p := range s.names {
-		if len(names) == most {
-			break
-		}
-		if of(name, Glance{Digest: p.digest, Phase: p.phase, Ready: p.glance&isReady != 0, Past: p.past}) {
-			names = append(names, name)
+// chunk is how many Pods Each reads at a time.
+const chunk = 256
+
+// Each calls do with each Pod, and doesn't hold up the Store's other users meanwhile.
+func (s *Store) Each(do func(types.NamespacedName, Glance)) {
+	for names := range slices.Chunk(s.all(), chunk) {
+		there, glances := s.glances(names)
+		for i, name := range there {
+			do(name, glances[i])
 		}
 	}
-	return names
+}
+
+func (s *Store) all() []types.NamespacedName {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.AppendSeq(make([]types.NamespacedName, 0, len(s.names)), maps.Keys(s.names))
+}
+
+// glances has those of the Pods that are there yet.
+func (s *Store) glances(names []types.NamespacedName) (there []types.NamespacedName, glances []Glance) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range names {
+		if p := s.names[name]; p != nil {
+			there = append(there, name)
+			glances = append(glances, Glance{Digest: p.digest, Phase: p.phase, Ready: p.glance&isReady != 0, Past: p.past})
+		}
+	}
+	return there, glances
 }
 
 // Shown says that the report with this digest was shown.

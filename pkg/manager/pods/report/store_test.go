@@ -94,6 +94,35 @@ func TestNotShown(t *testing.T) {
 	}
 }
 
+// While a sweep judges very many Pods, the Store takes in others, and what is gone isn't judged.
+func TestASweepDoesntHoldUpTheStore(t *testing.T) {
+	s, _, _ := newTestStore()
+	const pods = 3*chunk + 1
+	for i := range pods {
+		pod := endedPod(fmt.Sprint("p", i))
+		pod.UID = types.UID(pod.Name)
+		s.Set(slimmed(pod))
+	}
+	seen := 0
+	s.Each(func(name types.NamespacedName, g Glance) {
+		if !s.mu.TryLock() {
+			t.Fatal("the Store waits for the sweep")
+		}
+		s.mu.Unlock()
+		if seen++; g.Phase != corev1.PodSucceeded || g.Digest == "" {
+			t.Errorf("%s: shows %+v", name, g)
+		}
+		if seen == 1 {
+			for _, uid := range s.Keys() {
+				s.Remove(uid)
+			}
+		}
+	})
+	if seen != chunk {
+		t.Errorf("%d Pods are judged, want those that were read before the others were removed", seen)
+	}
+}
+
 // A shown Pod takes at most 1 KB in the manager, with its shadow, which takes some 450 bytes.
 func TestMemoryOfAPod(t *testing.T) {
 	s := NewStore(time.Now, func(types.NamespacedName) {})
