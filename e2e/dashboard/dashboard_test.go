@@ -295,7 +295,7 @@ func (s *scene) workerPages(d *served) {
 	s.Until("#jobs", "stays", "OutOfTouch")
 	s.Until("#commands", "kubectl jobferry drain west --context prod", "kubectl jobferry rotate west --worker-context CONTEXT", "kubectl jobferry cordon west")
 	s.Until("#token", "None that the manager renews") // it has a certificate
-	s.looks("")
+	s.looks("worker")
 	s.copies("#commands .copy")
 
 	s.SetWorker("east", `{"cordoned":true}`)

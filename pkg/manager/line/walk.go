@@ -220,7 +220,7 @@ const decidesWithin = time.Second
 func (w *walker) awaitDecision(of *entry) {
 	key := of.Key
 	w.undecided = &key
-	w.clock.AfterFunc(decidesWithin, func() { w.Line.stopWaiting(of, &key) })
+	w.clock.AfterFunc(decidesWithin, func() { w.stopWaiting(of, &key) })
 }
 
 // stopWaiting goes on with the others if they still wait for a decision.
