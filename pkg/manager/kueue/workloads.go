@@ -36,7 +36,7 @@ type workloadReconciler struct {
 	queue atomic.Pointer[queue]
 	// written has when a state of a check was written, for messagePace.
 	written *expiring.Expiring
-	// looked has when the Workloads of an owner of many Jobs may be looked at again.
+	// looked has when the Workloads of owners of many Jobs may be looked at again, by namespace.
 	looked   *expiring.Expiring
 	flapping *flapping.Pace
 }
@@ -74,9 +74,8 @@ func (r *workloadReconciler) Reconcile(ctx context.Context, request ctrl.Request
 	if err := r.objects.Get(ctx, request.NamespacedName, &w, client.UnsafeDisableDeepCopy); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	of, _ := ownerOf(&w)
-	if at, ok := r.looked.Get(of.UID); ok {
-		return ctrl.Result{RequeueAfter: wake.In(time.Until(at.(time.Time)))}, nil //nolint:forcetypeassert // see below
+	if wait := r.untilPace(&w); wait > 0 {
+		return ctrl.Result{RequeueAfter: wake.In(wait)}, nil
 	}
 	var result ctrl.Result
 	for _, state := range w.Status.AdmissionChecks {
@@ -88,7 +87,7 @@ func (r *workloadReconciler) Reconcile(ctx context.Context, request ctrl.Request
 		if err != nil {
 			return ctrl.Result{}, err
 		}
-		r.pace(of, len(all.jobs))
+		r.pace(w.Namespace, len(all.jobs))
 		p := all.decide()
 		changed, later, err := r.apply(ctx, all.checkSnapshot, p)
 		result.RequeueAfter = wake.Soonest(result.RequeueAfter, p.requeueAfter, later)
@@ -105,16 +104,27 @@ func (r *workloadReconciler) Reconcile(ctx context.Context, request ctrl.Request
 // jobPace is what the next look at a Workload waits for each of its Jobs: each is unpacked.
 const jobPace = 5 * time.Millisecond
 
-// pace has the next look at a Workload of an owner with many Jobs wait: whoever has made them waits
-// for himself.
-func (r *workloadReconciler) pace(of owner, jobs int) {
+// manyJobs of one owner are looked at at a pace.
+const manyJobs = 100
+
+// pace has the next look at a Workload of many Jobs in a namespace wait: whoever has made them
+// waits for himself.
+func (r *workloadReconciler) pace(namespace string, jobs int) {
 	if wait := time.Duration(jobs) * jobPace; jobs >= manyJobs {
-		r.looked.Set(of.UID, time.Now().Add(wait), wait)
+		r.looked.Set(namespace, time.Now().Add(wait), wait)
 	}
 }
 
-// manyJobs of one owner are looked at at a pace.
-const manyJobs = 100
+// untilPace is how long a Workload waits for its look; zero: it doesn't.
+func (r *workloadReconciler) untilPace(w *kueue.Workload) time.Duration {
+	if jobs, err := r.jobsOf(w); err != nil || len(jobs) < manyJobs {
+		return 0
+	}
+	if at, ok := r.looked.Get(w.Namespace); ok {
+		return time.Until(at.(time.Time)) //nolint:forcetypeassert // see pace
+	}
+	return 0
+}
 
 // gather makes the snapshot of a check of a Workload, and of each of its Jobs.
 func (r *workloadReconciler) gather(ctx context.Context, w *kueue.Workload, state kueue.AdmissionCheckState, c check) (*workloadSnapshot, error) {

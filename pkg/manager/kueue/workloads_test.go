@@ -199,8 +199,8 @@ func TestManyJobsOfAJobSet(t *testing.T) {
 	w.Namespace, w.Name, w.UID = "team", "w", "w"
 	w.OwnerReferences = []metav1.OwnerReference{{APIVersion: "jobset.x-k8s.io/v1alpha2", Kind: "JobSet", Name: "set", UID: "set", Controller: ptr.To(true)}}
 	w.Status.AdmissionChecks = []kueue.AdmissionCheckState{{Name: "check", State: kueue.CheckStatePending}}
-	other := w.DeepCopy() // of the same JobSet
-	other.Name, other.UID = "other", "other"
+	other := w.DeepCopy() // of another JobSet of the namespace
+	other.Name, other.UID, other.OwnerReferences[0].Name, other.OwnerReferences[0].UID = "other", "other", "set-2", "set-2"
 	jobs, objects := &grouped{}, append(aCheck(), w, other)
 	for i := range 2 * manyJobs {
 		job := s.job.DeepCopy()
@@ -230,7 +230,7 @@ func TestManyJobsOfAJobSet(t *testing.T) {
 		}
 		if after := result.RequeueAfter; after > 0 && after <= 2*manyJobs*jobPace {
 			if result, err = r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(other)}); err != nil || result.RequeueAfter <= 0 {
-				t.Errorf("another one of the JobSet is looked at at once: %v, %v", result, err)
+				t.Errorf("that of another JobSet is looked at at once: %v, %v", result, err)
 			}
 			return
 		}
