@@ -119,13 +119,13 @@ func (d *demo) logDir() string {
 
 // register registers the workers, as an admin does, and waits until all are Ready.
 func (d *demo) register(ctx context.Context) error {
-	const command = "kubectl jobferry register NAME --worker-context NAME --all-namespaces"
+	const command = "kubectl jobferry register NAME --worker-context NAME --all-namespaces --labels name=NAME"
 	return d.step("Register the workers", command, func() (string, error) {
 		errs := make([]error, len(d.workers))
 		var registering sync.WaitGroup
 		for i, worker := range d.workers {
 			registering.Go(func() {
-				_, errs[i] = d.plugin(ctx, "register", worker.Name(), "--worker-context", worker.Name(), "--all-namespaces",
+				_, errs[i] = d.plugin(ctx, "register", worker.Name(), "--worker-context", worker.Name(), "--all-namespaces", "--labels", "name="+worker.Name(),
 					"--carry", carried, "--job-controller", string(d.JobController))
 			})
 		}

@@ -35,8 +35,8 @@ func TestDrain(t *testing.T) {
 			s.SetWorker(way.from, `{"drain":true}`)
 			defer s.SetWorker(way.from, `{"drain":false}`)
 			moved := s.HubJobUntil("job", ferrytest.IsAt(way.to))
-			s.EventUntil("job", "Moved", "is drained")
-			s.EventUntil("unfit", "Pending", "is drained")
+			s.EventUntil("job", "Moved", "is draining")
+			s.EventUntil("unfit", "Pending", "is draining")
 			ended := s.HubJobUntil("job", rigtest.Complete)
 			if ended.Status.CompletedIndexes != "0-5" || ended.Status.Failed != 0 {
 				t.Errorf("ended with %+v", ended.Status)

@@ -48,6 +48,7 @@
 // autoscaler also fits a Job whose Pods find room once nodes were added.
 //
 // The best candidate is the first by the admin's rank, the user's step of preference, room now
-// before nodes that are to be added, room before preemption, cost, the score (the free share of the
-// scarcest resource, by the cluster's weight), and a draw.
+// before nodes that are to be added, room before preemption, how many of the Pods it can hold at
+// once, cost, the score (the free share of the scarcest resource, by the cluster's weight), and a
+// draw.
 package placement

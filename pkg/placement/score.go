@@ -23,6 +23,9 @@ type Candidate struct {
 	Preempts bool
 	// Needed is how many Pods must fit at once; zero if they weren't counted.
 	Needed int64
+	// Short is how many of the Pods that the Job would run at once the cluster never holds at once.
+	// Those that hold more go first, of those that are alike so far.
+	Short int64
 	// Cost of one Pod for an hour. The lower goes first, of those that are alike so far.
 	Cost float64
 	// Score is the share of the cluster that stays free with the Job in it, in millionths, times
@@ -46,9 +49,10 @@ func (a *ask) candidate(c *Cluster) Candidate {
 		share = a.freeShare(c)
 	}
 	step, _ := a.Preference.StepOf(c.Labels, a.Since)
-	needed := int64(0)
+	needed, short := int64(0), int64(0)
 	if answer := a.answers[c.Name]; answer != nil {
 		needed = answer.Needed()
+		short = max(a.want-needed, 0)
 	}
 	return Candidate{
 		Cluster:  c.Name,
@@ -57,6 +61,7 @@ func (a *ask) candidate(c *Cluster) Candidate {
 		ScaleUp:  a.scalesUp(c),
 		Preempts: a.answers[c.Name] != nil && a.answers[c.Name].Preempts,
 		Needed:   needed,
+		Short:    short,
 		Cost:     a.cost(c),
 		Score:    share * int64(max(c.Weight, 1)),
 		draw:     draw(string(a.Job.UID), c.Name),
@@ -107,6 +112,7 @@ func order(a, b Candidate) int {
 		cmp.Compare(a.Step, b.Step),
 		compareBool(a.ScaleUp, b.ScaleUp),
 		compareBool(a.Preempts, b.Preempts),
+		cmp.Compare(a.Short, b.Short),
 		cmp.Compare(a.Cost, b.Cost),
 		cmp.Compare(b.Score, a.Score),
 		cmp.Compare(b.draw, a.draw),

@@ -82,6 +82,11 @@ func TestWhatGoesBeforeScores(t *testing.T) {
 			NewCluster("preempting").Weight(1000).Nodes(NewNode("n").Has("cpu", "64").Used("cpu", "62")).Preempting("n", "cpu", "62"),
 			NewCluster("free").Nodes(NewNode("n").Has("cpu", "4")),
 		}, want: []string{"free", "preempting"}},
+		{name: "the one that holds more of the Pods, at the same share", job: NewJob("j").Pods(5).Requests("cpu", "3"), clusters: []*Cluster{
+			NewCluster("fewer").Weight(1000).Nodes(NewNode("n").Has("cpu", "12")),
+			NewCluster("more").Costs("cpu", "9").Nodes(NewNode("n").Has("cpu", "16")),
+			NewCluster("all").Costs("cpu", "9").Nodes(NewNode("n").Has("cpu", "20")),
+		}, want: []string{"all", "more", "fewer"}},
 		{name: "the cheaper for the Job's requests", job: NewJob("j").Requests("cpu", "1", "memory", "8Gi"), clusters: []*Cluster{
 			NewCluster("cheap-cpu").Costs("cpu", "0.02", "memory", "0.01").Weight(1000).Nodes(NewNode("n")),
 			NewCluster("cheap-memory").Costs("cpu", "0.04", "memory", "0.005").Nodes(NewNode("n").Used("cpu", "2")),

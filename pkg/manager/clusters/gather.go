@@ -44,6 +44,8 @@ type gathered struct {
 type workerState struct {
 	View
 	mirrors int
+	// running counts the mirrors that haven't ended, if the worker is drained.
+	running int
 	totals  placement.Totals
 	reports []metav1.Condition
 	loss    Loss

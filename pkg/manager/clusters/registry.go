@@ -175,6 +175,13 @@ func (r *Registry) state(name string) *workerState {
 		View: w.View(), mirrors: w.feed.Cached(), reports: w.reports.all(),
 		loss: r.Loss(name),
 	}
+	if state.Spec.Drain {
+		for _, m := range w.Mirrors() {
+			if !m.Finished {
+				state.running++
+			}
+		}
+	}
 	if state.Capacity.Known {
 		state.totals = w.Ledger().Totals()
 	}
@@ -250,10 +257,16 @@ func (r *Registry) tell(call func(Listener)) {
 	}
 }
 
-// mirrorsChanged enqueues a worker that is removed once its last mirror is gone.
+// mirrorsChanged enqueues a worker that is removed once its last mirror is gone, or drained once all
+// have ended.
 func (r *Registry) mirrorsChanged(name string) {
-	if w, ok := r.Get(name); ok && w.View().Removing {
+	w, ok := r.Get(name)
+	switch {
+	case !ok:
+	case w.View().Removing:
 		r.queue.Add(request(name))
+	case w.View().Spec.Drain:
+		r.numbersChanged(name)
 	}
 }
 

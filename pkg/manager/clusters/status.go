@@ -22,7 +22,7 @@ func nextStatus(s gathered) v1alpha1.WorkerClusterStatus {
 	next := *s.cluster.Status.DeepCopy()
 	w := s.worker
 	next.ObservedGeneration = s.cluster.Generation
-	next.Jobs = int32(s.unfinished) //nolint:gosec // no hub has 2^31 Jobs
+	next.Jobs = int32(s.left()) //nolint:gosec // no hub has 2^31 Jobs
 	next.Stockouts = s.stockouts
 	setCondition(&next, s, readyCondition(s))
 	setCondition(&next, s, schedulableCondition(s))
@@ -52,6 +52,15 @@ func nextStatus(s gathered) v1alpha1.WorkerClusterStatus {
 		next.LastContactTime = &at
 	}
 	return next
+}
+
+// left counts the unfinished Jobs that are placed on the worker; while it's drained, also those that
+// have yet to stop there before they continue elsewhere.
+func (s *gathered) left() int {
+	if s.cluster.Spec.Drain && s.worker != nil {
+		return max(s.unfinished, s.worker.running)
+	}
+	return s.unfinished
 }
 
 func setCondition(status *v1alpha1.WorkerClusterStatus, s gathered, c *metav1.Condition) {
@@ -133,7 +142,7 @@ func schedulableCondition(s gathered) *metav1.Condition {
 		_, err := w.Namespaces()
 		c.Message = err.Error() + "; correct it, or remove it to allow every namespace that is dispatched"
 	case reason == v1alpha1.ReasonDraining:
-		c.Message = fmt.Sprintf("spec.drain is set; unfinished Jobs left here: %d", s.unfinished)
+		c.Message = fmt.Sprintf("spec.drain is set; unfinished Jobs left here: %d", s.left())
 	case reason == v1alpha1.ReasonHeldElsewhere:
 		c.Message = "see the condition " + v1alpha1.ConditionExclusive
 	case reason == v1alpha1.ReasonTooManyMirrors:

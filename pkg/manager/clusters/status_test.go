@@ -106,3 +106,25 @@ func TestTheClockOfAWorker(t *testing.T) {
 		}
 	}
 }
+
+// A worker that is drained has those Jobs left, too, that are placed elsewhere by now, and are still
+// being stopped there.
+func TestJobsLeftInADrainedWorker(t *testing.T) {
+	for name, row := range map[string]struct {
+		drain               bool
+		unfinished, running int
+		want                int
+	}{
+		"not drained":            {false, 1, 3, 1},
+		"one is being stopped":   {true, 0, 1, 1},
+		"one has no mirror yet":  {true, 2, 1, 2},
+		"all have left":          {true, 0, 0, 0},
+		"none can go, all there": {true, 3, 3, 3},
+	} {
+		s := gathered{cluster: &v1alpha1.WorkerCluster{}, unfinished: row.unfinished, worker: &workerState{running: row.running}}
+		s.cluster.Spec.Drain = row.drain
+		if got := s.left(); got != row.want {
+			t.Errorf("%s: %d Jobs are left, want %d", name, got, row.want)
+		}
+	}
+}

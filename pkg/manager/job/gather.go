@@ -367,7 +367,7 @@ func unwantedAt(job *batchv1.Job, view clusters.View, worker string) string {
 		return ""
 	}
 	if view.Spec.Drain {
-		return "worker " + worker + " is drained"
+		return "worker " + worker + " is draining"
 	}
 	selector := job.Annotations[v1alpha1.AnnotationClusterSelector]
 	if selector == hubstate.Get(job, hubstate.PlacedFor) {
