@@ -24,7 +24,7 @@ func (d *demo) keep(ctx context.Context) {
 		"  kubectl jobferry jobs -n "+scenario.Namespace,
 		"  kubectl jobferry describe -n "+scenario.Namespace+" "+scenario.Divided+"                 # its shards",
 		"  kubectl create job hello --image=busybox -- echo hello  # namespace default is Jobferry's, too",
-		"  kubectl wait job/hello --for=condition=Complete && kubectl jobferry logs hello",
+		"  kubectl wait job/hello --for=condition=Complete && kubectl jobferry logs hello   # not kubectl logs: no Pod is here",
 		"  kubectl -n "+scenario.Namespace+" create job again --from=cronjob/nightly",
 		"  kubectl -n "+scenario.Namespace+" get jobs -w",
 		"  kubectl --context "+worker+" -n "+scenario.Namespace+" get jobs,pods             # a worker",

@@ -289,8 +289,8 @@ type WorkerClusterStatus struct {
 	// +optional
 	Nodes int32 `json:"nodes,omitempty"`
 
-	// jobs is the number of unfinished Jobs placed on this worker. While it's drained, those count, too,
-	// whose Pods are still being stopped there.
+	// jobs is the number of unfinished Jobs placed on this worker. While it's drained, those count,
+	// too, whose Pods are still being stopped there.
 	//
 	// +optional
 	Jobs int32 `json:"jobs"`

@@ -257,8 +257,8 @@ func (r *Registry) tell(call func(Listener)) {
 	}
 }
 
-// mirrorsChanged enqueues a worker that is removed once its last mirror is gone, or drained once all
-// have ended.
+// mirrorsChanged enqueues a worker that is removed once its last mirror is gone, or drained once
+// all have ended.
 func (r *Registry) mirrorsChanged(name string) {
 	w, ok := r.Get(name)
 	switch {

@@ -54,8 +54,8 @@ func nextStatus(s gathered) v1alpha1.WorkerClusterStatus {
 	return next
 }
 
-// left counts the unfinished Jobs that are placed on the worker; while it's drained, also those that
-// have yet to stop there before they continue elsewhere.
+// left counts the unfinished Jobs that are placed on the worker; while it's drained, also those
+// that have yet to stop there before they continue elsewhere.
 func (s *gathered) left() int {
 	if s.cluster.Spec.Drain && s.worker != nil {
 		return max(s.unfinished, s.worker.running)

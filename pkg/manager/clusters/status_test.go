@@ -107,8 +107,8 @@ func TestTheClockOfAWorker(t *testing.T) {
 	}
 }
 
-// A worker that is drained has those Jobs left, too, that are placed elsewhere by now, and are still
-// being stopped there.
+// A worker that is drained has those Jobs left, too, that are placed elsewhere by now, and are
+// still being stopped there.
 func TestJobsLeftInADrainedWorker(t *testing.T) {
 	for name, row := range map[string]struct {
 		drain               bool
