@@ -205,11 +205,15 @@ func (w *walker) ask(entry *entry) waiting.Outcome {
 		return waiting.Outcome{}
 	}
 	entry.isNext = true
-	if !entry.isLate && (entry.Divisible || entry.forGroup && !entry.heavy) {
+	switch {
+	case !entry.isLate && (entry.Divisible || entry.forGroup && !entry.heavy):
 		w.awaitDecision(entry)
 		return waiting.Outcome{Undecided: true}
+	case entry.Divisible: // no room is kept for it
+		return waiting.Outcome{}
+	default: // the others don't wait while it's judged
+		return waiting.Outcome{Left: true}
 	}
-	return waiting.Outcome{Left: true} // the others don't wait while it's judged
 }
 
 // decidesWithin is how long the others wait for a Job that decides for itself. Its reconcile may

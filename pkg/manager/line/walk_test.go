@@ -64,6 +64,10 @@ func TestOthersWaitForADecisionForABound(t *testing.T) {
 			if w := h.waiters[small]; h.undecided != nil || w.chosen == nil {
 				t.Errorf("the others wait for %v", h.undecided)
 			}
+			h.Changed("a", moreRoom)
+			if h.walk(); h.undecided != nil && !decides || len(h.Reservations()) > 0 {
+				t.Errorf("the others wait once more for %v, reservations %v", h.undecided, h.Reservations())
+			}
 		})
 	}
 }
