@@ -1,0 +1,131 @@
+package job
+
+import (
+	"fmt"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
+	"github.com/jobferry/jobferry/pkg/manager/line"
+	"github.com/jobferry/jobferry/pkg/util/digest"
+	"github.com/jobferry/jobferry/pkg/util/queue"
+)
+
+// Very many Jobs of one group cost no more for each than few.
+func TestLargeGroupsAreCheap(t *testing.T) {
+	cost := func(jobs int) float64 {
+		s := newStore(line.NewRuntimes())
+		looks := 0
+		for i := range jobs {
+			job := aJob(fmt.Sprint("job-", i), inGroup("pair"))
+			job.UID = types.UID(job.Name)
+			hubstate.Set(job, hubstate.Changes{hubstate.Cluster: "a"})
+			s.observe(job, noon)
+			keys, _ := s.concerned()
+			looks += len(keys)
+		}
+		return float64(looks) / float64(jobs)
+	}
+	if few, many := cost(100), cost(3000); many > 2*few+1 {
+		t.Errorf("%.1f looks for each of 100 Jobs, %.1f for each of 3,000", few, many)
+	}
+}
+
+// One of very many Jobs of a group, of which the others are suspended, is placed, ends and goes, as
+// a tenant may have it again and again: no other is looked at.
+func TestJobsThatHeedTheirGroup(t *testing.T) {
+	s := newStore(line.NewRuntimes())
+	see := func(name string, state hubstate.Changes) *batchv1.Job {
+		job := aJob(name, inGroup("pair"))
+		job.UID = types.UID(name)
+		hubstate.Set(job, state)
+		s.observe(job, noon)
+		return job
+	}
+	for i := range 3000 {
+		see(fmt.Sprint("suspended-", i), nil)
+	}
+	waits := see("waits", nil)
+	s.open(keyOf(waits)).await(true)
+	see("runs", hubstate.Changes{hubstate.Cluster: "a"})
+	if keys, _ := s.concerned(); len(keys) > 2 {
+		t.Errorf("%d Jobs are looked at when one is placed", len(keys))
+	}
+	s.forget(types.NamespacedName{Namespace: "team", Name: "runs"}, jobID(digest.Of(types.UID("runs"))))
+	if keys, _ := s.concerned(); len(keys) != 1 || keys[0].Name != "waits" {
+		t.Errorf("%d Jobs are looked at when it's gone", len(keys))
+	}
+}
+
+// Of very many Jobs that something else concerns, most come after all others.
+func TestRelatedJobsComeLast(t *testing.T) {
+	w := newWorld(t)
+	q := &byPriority{}
+	w.triggers.queue = q
+	keys := make([]types.NamespacedName, 3*maxRelated)
+	for i := range keys {
+		keys[i] = types.NamespacedName{Namespace: "team", Name: fmt.Sprint(i)}
+	}
+	w.enqueue(keys...)
+	if q.count[0] != maxRelated || q.count[startPriority] != len(keys)-maxRelated {
+		t.Errorf("by priority: %v", q.count)
+	}
+}
+
+// byPriority counts what is enqueued.
+type byPriority struct {
+	queue.Queue
+	count map[int]int
+}
+
+func (q *byPriority) AddWithOpts(o priorityqueue.AddOpts, requests ...ctrl.Request) {
+	if q.count == nil {
+		q.count = map[int]int{}
+	}
+	q.count[ptr.Deref(o.Priority, 0)] += len(requests)
+}
+
+// The one of very many Jobs that asks for all goes: one of them asks next, and the others stay as
+// they are. When it has found a worker, all follow.
+func TestAskerOfALargeGroupGoes(t *testing.T) {
+	const jobs = 3000
+	s := newStore(line.NewRuntimes())
+	add := func(name, worker string) *batchv1.Job {
+		job := aJob(name, inGroup("pair"))
+		job.UID = types.UID(name)
+		if worker != "" {
+			hubstate.Set(job, hubstate.Changes{hubstate.Cluster: worker})
+		}
+		s.observe(job, noon)
+		return job
+	}
+	asks := func() (asker *record) {
+		for _, r := range s.records {
+			if r.asks() {
+				asker = r
+			}
+		}
+		return asker
+	}
+	for i := range jobs {
+		add(fmt.Sprint("job-", i), "")
+	}
+	asker := asks()
+	s.concerned()
+	s.forget(asker.key, idOf(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: types.UID(asker.key.Name)}}))
+	if next, _ := s.concerned(); len(next) != 1 {
+		t.Errorf("%d Jobs are looked at when the one that asks goes", len(next))
+	}
+	asker = asks()
+	s.concerned()
+	add(asker.key.Name, "a")
+	if next, _ := s.concerned(); len(next) < jobs-2 {
+		t.Errorf("%d Jobs follow the one that has found a worker", len(next))
+	}
+}
