@@ -32,9 +32,10 @@ func newMove(c *cli) *cobra.Command {
 		Short: "Have a Job run in a certain worker. One that runs elsewhere moves, with its progress",
 		Long: templates.LongDesc(`
 			Have a Job run in a certain worker. It sets the Job's annotation jobferry.dev/cluster-selector to a label that no
-			other worker has, which an admin gave it (register --labels, or kubectl label workercluster west name=west). A Job that runs elsewhere moves as soon as the
-			worker has room for it, with its progress, and stays where it is until then. It goes nowhere else until the
-			annotation is changed, even if the worker is drained or lost. The command prints what the annotation was.
+			other worker has, which an admin gave it (register --labels, or kubectl label workercluster west name=west). A Job
+			that runs elsewhere moves as soon as the worker has room for it, with its progress, and stays where it is until
+			then. It goes nowhere else until the annotation is changed, even if the worker is drained or lost. The command
+			prints what the annotation was.
 
 			You need permission to patch the Job on the hub, and to list WorkerClusters.`),
 		Example: templates.Examples(`

@@ -162,7 +162,7 @@ func TestKinOfLargeJobsTakeLittle(t *testing.T) {
 			Env:       slices.Repeat([]corev1.EnvVar{{Name: "a"}}, 2000),
 			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}},
 		}}
-		all.Add(job, types.NamespacedName{Namespace: "team", Name: job.Name})
+		all.Add(job, decoded.Size(job), types.NamespacedName{Namespace: "team", Name: job.Name})
 	}
 	kept := int64(0)
 	kin := all.Sorted()

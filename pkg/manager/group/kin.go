@@ -12,7 +12,6 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/placement"
-	"github.com/jobferry/jobferry/pkg/util/decoded"
 	"github.com/jobferry/jobferry/pkg/util/digest"
 )
 
@@ -36,8 +35,8 @@ type Kinship struct {
 // ask. Of others there is what their Pods request.
 const maxWhole = 1 << 20
 
-// Add adds some Jobs that are alike.
-func (k *Kinship) Add(job *batchv1.Job, keys ...types.NamespacedName) {
+// Add adds some Jobs that are alike, of the size that one takes as it's decoded.
+func (k *Kinship) Add(job *batchv1.Job, size int64, keys ...types.NamespacedName) {
 	if k.byAsked == nil {
 		k.byAsked = map[digest.Digest]int{}
 	}
@@ -46,7 +45,7 @@ func (k *Kinship) Add(job *batchv1.Job, keys ...types.NamespacedName) {
 	if !known {
 		i = len(k.kin)
 		k.byAsked[asked] = i
-		if size := decoded.Size(job); k.whole+size > maxWhole {
+		if k.whole+size > maxWhole {
 			job = byResources(job)
 		} else {
 			k.whole += size

@@ -134,9 +134,10 @@ func (r *Reconciler) kinOf(ctx context.Context, whole *allowance, id group.ID, o
 		if job == nil || mirror.Light(job) || job.DeletionTimestamp != nil {
 			continue
 		}
-		read += decoded.Size(job)
+		size := decoded.Size(job)
+		read += size
 		if admission := r.queues.Admission(ctx, job); admission.WantsCapacity(job) {
-			all.Add(admission.AsResumed(job), key)
+			all.Add(admission.AsResumed(job), size, key)
 			counted[key] = true
 		}
 	}
@@ -149,7 +150,7 @@ func (r *Reconciler) kinOf(ctx context.Context, whole *allowance, id group.ID, o
 	}
 	for _, kin := range set.Jobs(func(key types.NamespacedName) bool { return counted[key] || r.store.isFinished(key) }) {
 		admission := r.queues.Admission(ctx, kin.Job)
-		all.Add(admission.AsResumed(kin.Job), kin.Keys...)
+		all.Add(admission.AsResumed(kin.Job), decoded.Size(kin.Job), kin.Keys...)
 	}
 	return all.Sorted(), nil
 }

@@ -114,13 +114,11 @@ func (s *store) replaceLocked(r *record, next group.Member) {
 		s.groups.over[of.id] = struct{}{}
 	}
 	if concerns {
-		s.concernLocked(func(yield func(*record) bool) {
-			for r := range of.records {
-				if s.heedsGroupLocked(r) && !yield(r) {
-					return
-				}
+		for r := range of.records {
+			if s.heedsGroupLocked(r) {
+				s.concernLocked(r)
 			}
-		})
+		}
 	}
 	if isPlaced := next.On != "" && before.On != next.On; next.Finished || isPlaced {
 		s.stopAskingLocked(r, of, isPlaced)
@@ -135,11 +133,9 @@ func (s *store) heedsGroupLocked(r *record) bool {
 	return waits || asksNext || r.member.of.asker == r || r.member.as.On != "" || r.member.as.Leaves != ""
 }
 
-func (s *store) concernLocked(records func(func(*record) bool)) {
-	for r := range records {
-		if !r.member.as.Finished {
-			s.groups.concerned[r.key] = struct{}{}
-		}
+func (s *store) concernLocked(r *record) {
+	if !r.member.as.Finished {
+		s.groups.concerned[r.key] = struct{}{}
 	}
 }
 
@@ -153,7 +149,7 @@ func (s *store) stopAskingLocked(r *record, of *groupOfJobs, found bool) {
 	of.asker = nil
 	for next := range of.waiting {
 		delete(of.waiting, next)
-		s.concernLocked(slices.Values([]*record{next}))
+		s.concernLocked(next)
 		if !found {
 			return
 		}

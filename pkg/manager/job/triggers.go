@@ -47,12 +47,27 @@ func (t *triggers) Enqueue(keys ...types.NamespacedName) { t.enqueueIn(0, keys..
 
 // enqueueIn has Jobs reconciled after some time.
 func (t *triggers) enqueueIn(after time.Duration, keys ...types.NamespacedName) {
-	priority := 0
-	if !t.startup.over() {
-		priority = startPriority
-	}
+	priority := t.priority()
 	for _, key := range keys {
 		t.queue.AddWithOpts(priorityqueue.AddOpts{After: after, Priority: &priority}, ctrl.Request{NamespacedName: key})
+	}
+}
+
+// priority is that of what happens now.
+func (t *triggers) priority() int {
+	if !t.startup.over() {
+		return startPriority
+	}
+	return 0
+}
+
+// enqueueFirst has Jobs reconciled, some with a priority. The rest comes after all others.
+func (t *triggers) enqueueFirst(some, priority int, keys ...types.NamespacedName) {
+	for i, key := range keys {
+		if i == some {
+			priority = startPriority
+		}
+		t.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(priority)}, ctrl.Request{NamespacedName: key})
 	}
 }
 
@@ -70,13 +85,7 @@ func (t *triggers) enqueueAll() { t.Enqueue(t.store.all()...) }
 // enqueueDeferred has Jobs reconciled that were deferred at their turn. Of more than a worker takes
 // at a time, such as when it has answered all requests at once, the rest comes after all others.
 func (t *triggers) enqueueDeferred(keys ...types.NamespacedName) {
-	for i, key := range keys {
-		priority := deferredPriority
-		if i >= t.options.WorkerConcurrency {
-			priority = startPriority
-		}
-		t.queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, ctrl.Request{NamespacedName: key})
-	}
+	t.enqueueFirst(t.options.WorkerConcurrency, deferredPriority, keys...)
 }
 
 // maxRelated is how many Jobs are looked at before others for one change of something else.
@@ -86,11 +95,7 @@ const maxRelated = 1000
 // another Job of their group. One tenant can have many of these, and make such changes again and
 // again: the rest comes after all others.
 func (t *triggers) enqueueRelated(keys ...types.NamespacedName) {
-	first := min(len(keys), maxRelated)
-	t.Enqueue(keys[:first]...)
-	for _, key := range keys[first:] {
-		t.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(startPriority)}, ctrl.Request{NamespacedName: key})
-	}
+	t.enqueueFirst(maxRelated, t.priority(), keys...)
 }
 
 // EnqueueUnplaced has all Jobs reconciled that wait for capacity.
