@@ -11,7 +11,6 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 func TestMain(m *testing.M) {
@@ -60,11 +59,9 @@ func (s *scene) registers(autoscaling string) {
 	for worker, price := range map[string]string{"w1": "1", "w2": "2"} {
 		s.LeaveWorker(worker)
 		s.SetWorker(worker, fmt.Sprintf(`{"capacity":"Autoscaled","cost":{"cpu":%q},"podStartTimeout":"%s","autoscaling":%s}`, price, startTimeout, autoscaling))
-		s.WorkerUntil(worker, observed)
+		s.WorkerUntil(worker, ferrytest.Observed)
 	}
 }
-
-func observed(w *v1alpha1.WorkerCluster) bool { return w.Status.ObservedGeneration == w.Generation }
 
 // submit submits a Job whose Pods take a node of the pool each.
 func (s *scene) submit(name string, options ...rigtest.Option) {

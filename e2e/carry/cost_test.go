@@ -93,7 +93,7 @@ func TestAllowedLater(t *testing.T) {
 	}
 	f.set("w2", `{"carry":null}`)
 	f.WorkerUntil("w2", func(w *v1alpha1.WorkerCluster) bool {
-		return len(w.Spec.Carry) == 0 && w.Status.ObservedGeneration == w.Generation
+		return len(w.Spec.Carry) == 0 && ferrytest.Observed(w)
 	})
 	f.change(f.Hub, "settings", "b")
 	f.Submit("late", ferrytest.OnWorker("w2"), withConfigMap("settings", false))

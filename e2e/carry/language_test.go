@@ -15,7 +15,6 @@ import (
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // ferry is the test language of the dispatcher, with verbs for what is carried.
@@ -48,7 +47,7 @@ func (f ferry) allow() {
 func (f ferry) set(worker, spec string) {
 	f.t.Helper()
 	f.SetWorker(worker, spec)
-	f.WorkerUntil(worker, func(w *v1alpha1.WorkerCluster) bool { return w.Status.ObservedGeneration == w.Generation })
+	f.WorkerUntil(worker, ferrytest.Observed)
 }
 
 func (f ferry) configMap(in *rig.Cluster, name, value string) {

@@ -34,7 +34,7 @@ func TestJobsWaitForTheWorkerThatTheyPrefer(t *testing.T) {
 	f.LeaveWorker("w2")
 	f.SetWorker("w1", `{"cordoned":true}`)
 	defer f.SetWorker("w1", `{"cordoned":false}`)
-	f.WorkerUntil("w1", func(w *v1alpha1.WorkerCluster) bool { return w.Status.ObservedGeneration == w.Generation })
+	f.WorkerUntil("w1", ferrytest.Observed)
 	const wait = 8 * time.Second
 	f.Submit("patient", prefers("name=w1; * after 1h"))
 	begun := f.Submit("hasty", prefers("name=w1; name=w2 after 8s")).CreationTimestamp.Time
@@ -63,7 +63,7 @@ func TestJobGoesBackToTheWorkerThatItPrefers(t *testing.T) {
 	f.LeaveWorker("w2")
 	f.SetWorker("w1", `{"cordoned":true}`)
 	defer f.SetWorker("w1", `{"cordoned":false}`)
-	f.WorkerUntil("w1", func(w *v1alpha1.WorkerCluster) bool { return w.Status.ObservedGeneration == w.Generation })
+	f.WorkerUntil("w1", ferrytest.Observed)
 	f.Submit("job", rigtest.Indexed(12), twoAtOnce, rigtest.RunFor(3*time.Second), prefers("name=w1; *; return after 4s"))
 	f.HubJobUntil("job", func(j *batchv1.Job) bool { return j.Status.Succeeded >= 2 && ferrytest.ClusterOf(j) == "w2" })
 	f.SetWorker("w1", `{"cordoned":false}`)

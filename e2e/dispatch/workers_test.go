@@ -159,7 +159,7 @@ func TestCheaperWorkerGoesFirst(t *testing.T) {
 		f.SetWorker(want, `{"cost":{"cpu":"0.5"}}`)
 		f.SetWorker(other, `{"cost":{"cpu":1}}`)
 		for _, worker := range []string{want, other} {
-			f.WorkerUntil(worker, func(w *v1alpha1.WorkerCluster) bool { return w.Status.ObservedGeneration == w.Generation })
+			f.WorkerUntil(worker, ferrytest.Observed)
 		}
 		for i := range 3 {
 			name := fmt.Sprintf("%s-%d", want, i)

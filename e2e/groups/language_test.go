@@ -86,7 +86,7 @@ func (s *scene) register() {
 	}
 	for _, worker := range workers {
 		s.WorkerUntil(worker, func(w *v1alpha1.WorkerCluster) bool {
-			return w.Status.ObservedGeneration == w.Generation && ferrytest.Ready(w)
+			return ferrytest.Observed(w) && ferrytest.Ready(w)
 		})
 	}
 }

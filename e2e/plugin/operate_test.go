@@ -20,7 +20,7 @@ func TestOperate(t *testing.T) {
 	f.ok("cordon", "w1")
 	f.says(f.ok("cordon", "wc/w1").out, "already cordoned")
 	f.says(f.ok("clusters").out, "w1     Cordoned")
-	f.WorkerUntil("w1", isCordoned)
+	f.WorkerUntil("w1", ferrytest.Observed)
 	f.Submit("job", oneByOne(4), rigtest.RunFor(4*time.Second))
 	f.EventUntil("job", "Pending", "1 cordoned")
 	f.says(f.ok("jobs", "job").out, "Pending", "1 cordoned")

@@ -11,21 +11,13 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
-
-// isCordoned reports whether the manager places no Job on a worker because its admin says so.
-func isCordoned(w *v1alpha1.WorkerCluster) bool {
-	c := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionSchedulable)
-	return c != nil && c.Reason == v1alpha1.ReasonCordoned
-}
 
 // What somebody who knows kubectl types: a Job that stays on the hub, one that waits while it's
 // followed and watched, and one that is moved.
@@ -44,7 +36,7 @@ func TestAsAUserTypes(t *testing.T) {
 
 	f.ok("cordon", "w1", "w2")
 	for _, worker := range []string{"w1", "w2"} {
-		f.WorkerUntil(worker, isCordoned) // by what the manager knows
+		f.WorkerUntil(worker, ferrytest.Observed)
 	}
 	f.Submit("later", rigtest.RunFor(time.Second))
 	f.EventUntil("later", "Pending", "2 cordoned")

@@ -46,7 +46,7 @@ func TestOneTrace(t *testing.T) {
 	first := f.StartManager("--tracing-endpoint=" + c.address)
 	f.Register("w1", "w2")
 	f.SetWorker("w2", `{"cordoned":true}`)
-	f.WorkerUntil("w2", func(w *v1alpha1.WorkerCluster) bool { return w.Status.ObservedGeneration == w.Generation })
+	f.WorkerUntil("w2", ferrytest.Observed)
 	const creator = "4bf92f3577b34da6a3ce929d0e0e4736"
 	job := f.Submit("job", rigtest.RunForever(), createdBy("00-"+creator+"-00f067aa0ba902b7-00"))
 	f.LeaveWorker("w1")

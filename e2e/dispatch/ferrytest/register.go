@@ -97,6 +97,9 @@ func (f *Ferry) SetWorker(name, spec string) {
 	}
 }
 
+// Observed says whether the manager knows of all that a worker's spec says.
+func Observed(w *v1alpha1.WorkerCluster) bool { return w.Status.ObservedGeneration == w.Generation }
+
 // Ready says whether a worker is connected, and new Jobs may go there with what fits known.
 func Ready(w *v1alpha1.WorkerCluster) bool {
 	return meta.IsStatusConditionTrue(w.Status.Conditions, v1alpha1.ConditionReady) &&
