@@ -23,6 +23,7 @@ import (
 // All pages, while Jobs wait, run, fail and end, and a worker is lost.
 func TestDashboard(t *testing.T) {
 	s := open(t)
+	s.Allow(20 * time.Minute)
 	s.settle("team-a")
 	s.StartManagerWithAPI("--worker-lost-timeout=15s", "--worker-probe-timeout=5s")
 	d := s.serve()
@@ -60,7 +61,7 @@ func (s *scene) submitAll() {
 	s.SetWorker("east", `{"cordoned":true}`)
 	s.WorkerUntil("east", func(w *v1alpha1.WorkerCluster) bool { return w.Spec.Cordoned && !ferrytest.Ready(w) })
 	// for longer than the test may take: it's to move
-	s.Submit("train", rigtest.Indexed(400), parallelism(3), rigtest.RunFor(5*time.Second))
+	s.Submit("train", rigtest.Indexed(400), parallelism(3), rigtest.RunFor(9*time.Second))
 	s.HubJobUntil("train", ferrytest.IsAt("west"))
 	s.SetWorker("east", `{"cordoned":false}`)
 	s.Submit("sweep", rigtest.Indexed(400), parallelism(40), rigtest.RunFor(6*time.Second), requests("cpu", "1"), func(j *batchv1.Job) {
@@ -143,6 +144,13 @@ func (s *scene) logOf(d *served) {
 	s.Script(`document.getElementById("log-timestamps").click()`, nil)
 	s.Is(`/^\d{4}-\d\d-\d\dT\S+ \w/.test(document.getElementById("log-lines").textContent)`)
 	s.Until("#log-command", "--timestamps")
+
+	// What is above goes with the next version of the page: the focus stays.
+	s.Script(`document.getElementById("log").before(Object.assign(document.createElement("p"), { className: "gone" }))`, nil)
+	s.Script(`document.getElementById("find-text").focus()`, nil)
+	s.Script(`follow()`, nil)
+	s.Gone(".gone")
+	s.Is(`document.activeElement.id == "find-text"`)
 	s.Script(`document.getElementById("log-wrap").click()`, nil)
 	s.Is(`getComputedStyle(document.getElementById("log-lines")).whiteSpaceCollapse == "preserve" && document.querySelector(".log.nowrap")`)
 	s.Reload()

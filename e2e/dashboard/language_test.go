@@ -133,13 +133,12 @@ func (s *scene) picture(name string) {
 // It takes a picture for the docs, if it has a name for it.
 func (s *scene) looks(name string) {
 	s.t.Helper()
-	for _, dark := range []bool{false, true} {
-		s.Dark(dark)
-		s.Accessible()
-	}
+	s.Accessible()
+	s.Dark(true)
+	s.Readable()
 	s.Dark(false)
 	s.Window(360, 740)
-	s.Accessible()
+	s.AccessibleLayout()
 	s.Is("document.documentElement.scrollWidth <= innerWidth") // no page is wider than a phone
 	s.Window(1280, 800)
 	s.picture(name)

@@ -18,21 +18,26 @@ const (
 // Listen takes a free TCP port on loopback, which a test itself serves. A component of a cluster
 // has reserved its own, and isn't in the way.
 func Listen() (net.Listener, error) {
-	p, err := reservePort()
+	p, listener, err := listenOnFreePort()
 	if err != nil {
 		return nil, err
 	}
-	defer p.Release()
-	return net.Listen("tcp4", p.Address())
+	p.Release()
+	return listener, nil
 }
+
+// given are the ports of FreeAddress. They stay reserved while this process runs: whoever is to
+// listen there may begin at any time.
+var given sync.Map
 
 // FreeAddress is one on loopback that nobody listens on, for a process that is about to.
 func FreeAddress() (string, error) {
-	listener, err := Listen()
+	p, err := reservePort()
 	if err != nil {
 		return "", err
 	}
-	return listener.Addr().String(), listener.Close()
+	given.Store(p, true)
+	return p.Address(), nil
 }
 
 // port is a free TCP port on loopback. It is reserved among all processes that use the rig by
@@ -45,6 +50,16 @@ type port struct {
 }
 
 func reservePort() (*port, error) {
+	p, listener, err := listenOnFreePort()
+	if err != nil {
+		return nil, err
+	}
+	listener.Close()
+	return p, nil
+}
+
+// listenOnFreePort reserves a port, and listens there.
+func listenOnFreePort() (*port, net.Listener, error) {
 	for range 1000 {
 		p := &port{Number: lowestPort + rand.IntN(highestPort-lowestPort+1)}
 		reservation, err := net.ListenPacket("udp4", p.Address())
@@ -52,13 +67,12 @@ func reservePort() (*port, error) {
 			continue
 		}
 		if listener, err := net.Listen("tcp4", p.Address()); err == nil {
-			listener.Close()
 			p.reservation = reservation
-			return p, nil
+			return p, listener, nil
 		}
 		reservation.Close()
 	}
-	return nil, errors.New("no free port on loopback")
+	return nil, nil, errors.New("no free port on loopback")
 }
 
 // Address is the port on loopback, as host:port.

@@ -1,12 +1,10 @@
 package browser
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/chromedp/chromedp"
 )
@@ -14,26 +12,32 @@ import (
 // lighthouse is a script of Chromium's developer tools that has axe-core in a template literal.
 const lighthouse = "devtools://devtools/bundled/third_party/lighthouse/lighthouse-dt-bundle.js"
 
-// axe is the source of axe-core.
-var axe = sync.OnceValues(func() (string, error) {
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.ExecPath(program()))
-	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
-	defer stop()
-	ctx, stopTab := chromedp.NewContext(allocator)
-	defer stopTab()
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	var bundle, source string
-	err := chromedp.Run(ctx, chromedp.Navigate(lighthouse), chromedp.Evaluate("document.documentElement.innerText", &bundle))
-	if err != nil {
-		return "", err
+// axe is the source of axe-core, once it was read.
+var axe struct {
+	sync.Mutex
+	source string
+}
+
+// axe returns the source of axe-core, which it reads in a tab of its own.
+func (b *Browser) axe() string {
+	b.t.Helper()
+	axe.Lock()
+	defer axe.Unlock()
+	if axe.source != "" {
+		return axe.source
 	}
+	ctx, closeTab := chromedp.NewContext(b.ctx)
+	defer closeTab()
+	tab := &Browser{t: b.t, ctx: ctx}
+	var bundle string
+	tab.do("read Lighthouse", chromedp.Navigate(lighthouse), chromedp.Evaluate("document.documentElement.innerText", &bundle))
 	literal, err := literalFrom(bundle, "`/*! axe v")
 	if err != nil {
-		return "", err
+		b.t.Fatal(err)
 	}
-	return source, chromedp.Run(ctx, chromedp.Evaluate(literal, &source))
-})
+	tab.do("read axe-core", chromedp.Evaluate(literal, &axe.source))
+	return axe.source
+}
 
 // literalFrom returns the template literal that begins so.
 func literalFrom(script, beginning string) (string, error) {
@@ -62,17 +66,36 @@ type violation struct {
 // and AA, and best practices.
 func (b *Browser) Accessible() {
 	b.t.Helper()
-	source, err := axe()
-	if err != nil {
-		b.t.Fatal(err)
+	b.accessible("{}", 10)
+}
+
+// Readable looks at the contrast of the page's text alone.
+func (b *Browser) Readable() {
+	b.t.Helper()
+	b.accessible(`{runOnly: ["color-contrast"]}`, 1)
+}
+
+// AccessibleLayout looks at all but the contrast.
+func (b *Browser) AccessibleLayout() {
+	b.t.Helper()
+	b.accessible(`{rules: {"color-contrast": {enabled: false}}}`, 10)
+}
+
+// accessible runs axe-core with its options. If fewer rules hold, it hasn't looked.
+func (b *Browser) accessible(options string, atLeast int) {
+	b.t.Helper()
+	var there bool
+	if b.Script("!!window.axe", &there); !there {
+		b.Script(b.axe()+";0", nil)
 	}
 	var result struct {
 		URL        string
 		Passes     []struct{ ID string }
 		Violations []violation
 	}
-	b.Script(fmt.Sprintf("(async () => { if (!window.axe) { %s } return await window.axe.run(document) })()", source), &result)
-	if len(result.Passes) < 10 { // rules; else it hasn't looked
+	// of an element, only what the problems below name
+	b.Script(fmt.Sprintf(`axe.run(document, {resultTypes: ["violations"], ...%s})`, options), &result)
+	if len(result.Passes) < atLeast {
 		b.t.Errorf("%s: axe-core has checked %d rules only", result.URL, len(result.Passes))
 	}
 	for _, v := range result.Violations {

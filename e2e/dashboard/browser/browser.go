@@ -41,9 +41,9 @@ func Open(t testing.TB) *Browser {
 	}
 	// root has no sandbox
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.ExecPath(program()),
-		chromedp.Flag("force-color-profile", "srgb"))
+		chromedp.Flag("force-color-profile", "srgb"), chromedp.WSURLReadTimeout(patience))
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
-	ctx, stopTab := chromedp.NewContext(allocator)
+	ctx, stopTab := chromedp.NewContext(allocator, chromedp.WithBrowserOption(chromedp.WithDialTimeout(patience)))
 	t.Cleanup(func() {
 		stopTab()
 		stop()

@@ -43,9 +43,9 @@
 // readiness changes, when the Pod has ended, and when it waits for something that a reader should
 // know. Other changes wait for a moment, so that a Pod that is neither restarted nor loses
 // readiness costs three writes. An end doesn't wait: whoever sees that a Job is complete finds its
-// Pods ended. They go by a client of their own, with a rate of its own, and of that each worker has
-// a part, which the namespaces share in turns (pace.go): Jobs don't wait for Pods, nor one worker's
-// Pods for another's, nor a namespace's for one that has very many written.
+// Pods ended. They go by a client of their own, with a rate of its own, which the workers share in
+// turns, and in each its namespaces (pace.go): Jobs don't wait for Pods, nor one worker's Pods for
+// another's, nor a namespace's for one that has very many written.
 //
 // A status is patched strategically, as kubelets do it: a condition that the hub has set stays. An
 // annotation has the digest of the report that was written last. Who changes phase or readiness
@@ -65,7 +65,7 @@
 //   - a sweep has a limited number of Pods looked at, of which each namespace has a share. One that
 //     only finalizers keep isn't looked at until it changes;
 //   - no Job is unpacked for a Pod that is decided without it;
-//   - namespaces take turns with the writes to a worker's Pods; and
+//   - workers take turns with the writes, and in each its namespaces; and
 //   - of each namespace, one large Job is read at a time, at a pace.
 //
 // # Trade-offs

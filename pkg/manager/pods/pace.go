@@ -18,13 +18,17 @@ const (
 	writesOfOneBurst = 200
 )
 
-// pace gives each worker's Pods their turns to be written: the namespaces one after the other, and
-// the Pods of one in the order of their coming. So a namespace with very many writes delays itself.
-// A Pod that has to wait is told for how long: it's looked at a few times, and not again and again.
+// pace gives Pods their turns to be written: the workers take turns, in each the namespaces, and of
+// one the Pods in the order of their coming. So a namespace with very many writes delays itself, in
+// however many workers it has them. A Pod that has to wait is told for how long: it is looked at a
+// few times, and not again and again.
 type pace struct {
 	mu      sync.Mutex
+	all     *rate.Limiter
 	workers map[string]*turns
-	pods    map[types.NamespacedName]*waiter
+	// order has the workers with Pods that wait, in the order of their turns.
+	order list.List
+	pods  map[types.NamespacedName]*waiter
 }
 
 // waiter is a Pod that waits for its turn, or has it and hasn't come since.
@@ -39,6 +43,10 @@ type waiter struct {
 // turns are those of one worker's Pods.
 type turns struct {
 	limiter *rate.Limiter
+	// place in the order of workers; nil: none of its Pods waits.
+	place *list.Element
+	// waiting is how many Pods wait.
+	waiting int
 	// namespaces that have Pods that wait, and the same in the order of their turns.
 	namespaces map[string]*namespaceTurns
 	order      list.List
@@ -53,7 +61,7 @@ type namespaceTurns struct {
 }
 
 func newPace() *pace {
-	return &pace{workers: map[string]*turns{}, pods: map[types.NamespacedName]*waiter{}}
+	return &pace{all: rate.NewLimiter(writesPerSecond, 2*writesPerSecond), workers: map[string]*turns{}, pods: map[types.NamespacedName]*waiter{}}
 }
 
 // take returns how long a Pod has to wait for its turn; zero: this is it.
@@ -70,13 +78,16 @@ func (p *pace) take(worker string, pod types.NamespacedName, now time.Time) time
 		p.leaveLocked(pod)
 		w = of.add(&waiter{worker: worker, namespace: pod.Namespace})
 		p.pods[pod] = w
+		if of.place == nil {
+			of.place = p.order.PushBack(of)
+		}
 	}
-	of.advance(now)
+	p.advance(now)
 	if w.place == nil {
 		delete(p.pods, pod)
 		return 0
 	}
-	return of.wait(w, now)
+	return p.wait(of, w, now)
 }
 
 // leave gives back the turn of a Pod that needs none any more.
@@ -93,7 +104,17 @@ func (p *pace) leaveLocked(pod types.NamespacedName) {
 	}
 	delete(p.pods, pod)
 	if w.place != nil {
-		p.workers[w.worker].remove(w)
+		of := p.workers[w.worker]
+		of.remove(w)
+		p.settle(of)
+	}
+}
+
+// settle takes a worker of whose Pods none waits out of the order.
+func (p *pace) settle(of *turns) {
+	if of.waiting == 0 && of.place != nil {
+		p.order.Remove(of.place)
+		of.place = nil
 	}
 }
 
@@ -101,6 +122,9 @@ func (p *pace) leaveLocked(pod types.NamespacedName) {
 func (p *pace) forget(worker string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if of := p.workers[worker]; of != nil && of.place != nil {
+		p.order.Remove(of.place)
+	}
 	delete(p.workers, worker)
 	maps.DeleteFunc(p.pods, func(_ types.NamespacedName, w *waiter) bool { return w.worker == worker })
 }
@@ -114,6 +138,7 @@ func (t *turns) add(w *waiter) *waiter {
 	}
 	w.before = n.left + n.pods.Len()
 	w.place = n.pods.PushBack(w)
+	t.waiting++
 	return w
 }
 
@@ -122,6 +147,7 @@ func (t *turns) remove(w *waiter) {
 	n := t.namespaces[w.namespace]
 	n.pods.Remove(w.place)
 	n.left++
+	t.waiting--
 	w.place = nil
 	if n.pods.Len() == 0 {
 		t.order.Remove(n.place)
@@ -130,24 +156,44 @@ func (t *turns) remove(w *waiter) {
 }
 
 // advance gives the Pods that are next as many turns as there are.
-func (t *turns) advance(now time.Time) {
-	for t.order.Len() > 0 && t.limiter.AllowN(now, 1) {
-		next := t.order.Front()
-		t.order.MoveToBack(next)
-		t.remove(next.Value.(*namespaceTurns).pods.Front().Value.(*waiter))
+func (p *pace) advance(now time.Time) {
+	for left := p.order.Len(); left > 0 && p.all.TokensAt(now) >= 1; {
+		of := p.order.Front().Value.(*turns)
+		p.order.MoveToBack(of.place)
+		if !of.limiter.AllowN(now, 1) {
+			left--
+			continue
+		}
+		p.all.AllowN(now, 1)
+		of.next()
+		p.settle(of)
+		left = p.order.Len()
 	}
 }
 
+// next gives the Pod that is next its turn.
+func (t *turns) next() {
+	of := t.order.Front()
+	t.order.MoveToBack(of)
+	t.remove(of.Value.(*namespaceTurns).pods.Front().Value.(*waiter))
+}
+
 // wait is how long a Pod has to wait if no others come.
-func (t *turns) wait(w *waiter, now time.Time) time.Duration {
-	own := t.namespaces[w.namespace]
+func (p *pace) wait(of *turns, w *waiter, now time.Time) time.Duration {
+	own := of.namespaces[w.namespace]
 	before := max(w.before-own.left, 0)
-	all := before + 1
-	for _, other := range t.namespaces {
+	here := before + 1
+	for _, other := range of.namespaces {
 		if other != own {
-			all += min(other.pods.Len(), before+1)
+			here += min(other.pods.Len(), before+1)
 		}
 	}
-	wait := (float64(all) - t.limiter.TokensAt(now)) / writesOfOne
+	all := here
+	for _, other := range p.workers {
+		if other != of {
+			all += min(other.waiting, here)
+		}
+	}
+	wait := max((float64(here)-of.limiter.TokensAt(now))/writesOfOne, (float64(all)-p.all.TokensAt(now))/writesPerSecond)
 	return max(time.Duration(wait*float64(time.Second)), time.Millisecond)
 }

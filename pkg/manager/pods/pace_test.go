@@ -34,6 +34,47 @@ func TestAFloodOfANamespaceDelaysItself(t *testing.T) {
 	}
 }
 
+// A tenant who floods the Nodes of several workers has no more turns than all Pods may have
+// together, and delays no Pod of another worker.
+func TestAFloodOfSeveralWorkersDelaysNoOther(t *testing.T) {
+	const each, seconds = 2_000, 10
+	p := newPace()
+	due, written := map[int][]waiter{}, 0 // by milliseconds since testNow
+	for w := range 5 {
+		for i := range each {
+			due[0] = append(due[0], waiter{worker: fmt.Sprint("w", w), namespace: "evil", before: w*each + i})
+		}
+	}
+	for now := range seconds * 1000 {
+		at := testNow.Add(time.Duration(now) * time.Millisecond)
+		for _, pod := range due[now] {
+			wait := p.take(pod.worker, podOf("evil", pod.before), at)
+			if wait == 0 {
+				written++
+				continue
+			}
+			again := now + int(wait/time.Millisecond) + 1
+			due[again] = append(due[again], pod)
+		}
+		delete(due, now)
+		if now%1000 != 500 {
+			continue
+		}
+		pod := podOf("team", now)
+		for waited := 0; ; waited++ {
+			if p.take("other", pod, at.Add(time.Duration(waited)*time.Millisecond)) == 0 {
+				break
+			}
+			if waited > 100 {
+				t.Fatalf("after %d ms, a Pod of another worker waits for %d ms", now, waited)
+			}
+		}
+	}
+	if most := (seconds + 2) * writesPerSecond; written > most || written < most*8/10 {
+		t.Errorf("in %d s, %d Pods have had turns, where %d may", seconds, written, most)
+	}
+}
+
 // Pods that need no turn any more delay none, and nothing is kept of them.
 func TestTurnsAreGivenBack(t *testing.T) {
 	p := newPace()
@@ -46,7 +87,7 @@ func TestTurnsAreGivenBack(t *testing.T) {
 	}
 	flood(p, "evil", 1_000)
 	p.forget("w1")
-	if len(p.pods) != 0 || len(p.workers) != 0 {
+	if len(p.pods) != 0 || len(p.workers) != 0 || p.order.Len() != 0 {
 		t.Errorf("%d Pods and %d workers are kept", len(p.pods), len(p.workers))
 	}
 }

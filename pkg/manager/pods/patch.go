@@ -3,7 +3,6 @@ package pods
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,8 +47,7 @@ func conditionsOf(from []corev1.PodCondition) []map[string]any {
 }
 
 func ofContainers(to *shadow, from []corev1.ContainerStatus) []corev1.ContainerStatus {
-	names := strings.Split(to.containers.Value(), ",")
-	return slices.DeleteFunc(slices.Clone(from), func(c corev1.ContainerStatus) bool { return !slices.Contains(names, c.Name) })
+	return slices.DeleteFunc(slices.Clone(from), func(c corev1.ContainerStatus) bool { return !to.hasContainer(c.Name) })
 }
 
 func orNull(s string) any {

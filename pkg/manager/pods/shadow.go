@@ -1,9 +1,12 @@
 package pods
 
 import (
+	"bytes"
+	"encoding/binary"
+	"hash/maphash"
 	"maps"
+	"math"
 	"slices"
-	"strings"
 	"unique"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -34,10 +37,10 @@ const (
 func nodeName(worker string) string { return v1alpha1.NodePrefix + worker }
 
 // Limits of what is held of a Pod on the hub that says that it's a shadow, which somebody else may
-// have made: the bytes of a UID or digest, and of the names of its containers.
+// have made: the bytes of a UID or digest, and its containers.
 const (
-	maxUID   = 64
-	maxNames = 2 << 10
+	maxUID        = 64
+	maxContainers = 64
 )
 
 // maxModel is how many bytes of memory that takes of a Job's Pods which a shadow shows.
@@ -150,7 +153,7 @@ type shadow struct {
 	// job is the UID of the one that controls it, and jobName its name; empty: it was orphaned.
 	job     types.UID
 	jobName string
-	// containers are their names, separated by commas.
+	// containers are the hashes of their names.
 	containers unique.Handle[string]
 	// digest of the report that was written last.
 	digest string
@@ -181,19 +184,39 @@ func shadowOf(pod *corev1.Pod, worker string) *shadow {
 	if owner := metav1.GetControllerOf(pod); owner != nil && owner.Kind == "Job" && len(owner.UID) <= maxUID && len(owner.Name) <= validation.DNS1123SubdomainMaxLength {
 		s.job, s.jobName = owner.UID, owner.Name
 	}
-	names, left := []string{}, maxNames
+	var hashes []byte
 	for _, all := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range all {
-			if left -= len(all[i].Name) + 1; left >= 0 {
-				names = append(names, all[i].Name)
+			if len(hashes) < maxContainers*hashSize {
+				hashes = append(hashes, hashOf(all[i].Name)...)
 			}
 		}
 	}
-	s.pod, s.containers = of, unique.Make(strings.Join(names, ","))
+	s.pod, s.containers = of, unique.Make(string(hashes))
 	if digest := pod.Annotations[annotationDigest]; len(digest) <= maxUID {
 		s.digest = digest
 	}
 	return s
+}
+
+// hashSize is the bytes of a hash. The names themselves may be 100 KB of a tenant's Pod.
+const hashSize = 4
+
+var hashSeed = maphash.MakeSeed()
+
+func hashOf(name string) []byte {
+	return binary.LittleEndian.AppendUint32(nil, uint32(maphash.String(hashSeed, name)&math.MaxUint32))
+}
+
+// hasContainer reports whether one of its containers has a name.
+func (s *shadow) hasContainer(name string) bool {
+	hash, all := hashOf(name), []byte(s.containers.Value())
+	for one := range slices.Chunk(all, hashSize) {
+		if bytes.Equal(one, hash) {
+			return true
+		}
+	}
+	return false
 }
 
 // GetObjectMeta has what a store of client-go reads.

@@ -112,13 +112,13 @@ func TestShadowOf(t *testing.T) {
 	pod.UID, pod.ResourceVersion = "shadow", "7"
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}, {Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	s := shadowOf(pod, "w1")
-	if !s.isShadow() || s.pod != "uid" || s.job != "job" || s.jobName != "job" || !s.disrupted || !s.ready || s.containers.Value() != "proxy,main" || s.GetObjectMeta().GetResourceVersion() != "7" {
+	if !s.isShadow() || s.pod != "uid" || s.job != "job" || s.jobName != "job" || !s.disrupted || !s.ready || !s.hasContainer("proxy") || !s.hasContainer("main") || s.hasContainer("other") || s.GetObjectMeta().GetResourceVersion() != "7" {
 		t.Errorf("read %+v", s)
 	}
 	pod.Annotations[annotationDigest] = strings.Repeat("d", 1<<10)
 	pod.OwnerReferences[0].Name = strings.Repeat("n", 1<<10)
 	pod.Spec.Containers = make([]corev1.Container, 10_000)
-	if s := shadowOf(pod, "w1"); s.digest != "" || s.jobName != "" || len(s.containers.Value()) > maxNames {
+	if s := shadowOf(pod, "w1"); s.digest != "" || s.jobName != "" || len(s.containers.Value()) > 4*maxContainers {
 		t.Errorf("of somebody's texts, %+v is held", s)
 	}
 	pod.Annotations[v1alpha1.AnnotationPodUID] = strings.Repeat("u", 1<<10)

@@ -15,7 +15,9 @@ function follow() {
     const page = document.createElement("div");
     page.id = "page";
     page.innerHTML = next.html;
+    const focused = document.activeElement;
     morph(document.getElementById("page"), page);
+    if (focused && focused.isConnected && focused !== document.activeElement) focused.focus({ preventScroll: true });
     document.title = next.title + " · Jobferry";
     document.documentElement.dataset.version = Number(document.documentElement.dataset.version || 0) + 1;
     refresh();
@@ -56,6 +58,9 @@ function alike(node, next) {
   return node.nodeType === next.nodeType && node.nodeName === next.nodeName && keyOf(node) === keyOf(next);
 }
 
+// place puts an element of the page where another is: with its scroll position, where the browser can.
+const place = (node, child, at) => (node.moveBefore ? node.moveBefore(child, at) : node.insertBefore(child, at));
+
 function children(node, next) {
   const keyed = new Map();
   for (const child of node.children) if (child.id) keyed.set(child.id, child);
@@ -68,7 +73,7 @@ function children(node, next) {
       continue;
     }
     if (found === at) at = at.nextSibling;
-    else node.insertBefore(found, at);
+    else place(node, found, at);
     if (found.nodeType === Node.ELEMENT_NODE) morph(found, wanted);
     else if (found.nodeValue !== wanted.nodeValue) found.nodeValue = wanted.nodeValue;
   }
