@@ -116,8 +116,11 @@ func (s slimming) pod(object any) (any, error) {
 		CreationTimestamp: p.CreationTimestamp, DeletionTimestamp: p.DeletionTimestamp, DeletionGracePeriodSeconds: p.DeletionGracePeriodSeconds,
 		Finalizers: finalizers,
 	}}
-	if owner := metav1.GetControllerOf(p); owner != nil {
-		slim.OwnerReferences = []metav1.OwnerReference{*owner} // a Pod may have 85,000
+	if owner := metav1.GetControllerOf(p); owner != nil { // a Pod may have 85,000
+		if owner.Size() > maxRef {
+			owner = &metav1.OwnerReference{Controller: owner.Controller} // of whatever: no Job
+		}
+		slim.OwnerReferences = []metav1.OwnerReference{*owner}
 	}
 	if others {
 		return slim, nil

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -51,6 +52,24 @@ func TestSlimPod(t *testing.T) {
 	want := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", UID: "a"}}
 	if diff := cmp.Diff(want, others); err != nil || diff != "" {
 		t.Errorf("of another kind's: %v, -want +got\n%s", err, diff)
+	}
+	// Owner references of any length are accepted.
+	long := func(p *corev1.Pod) {
+		by("Job")(p)
+		p.OwnerReferences[0].Name = strings.Repeat("n", 1_300_000)
+	}
+	someones := aPod("a", func(p *corev1.Pod) {
+		p.OwnerReferences, p.Labels, p.Status = []metav1.OwnerReference{{Controller: ptr.To(true)}}, nil, corev1.PodStatus{}
+	})
+	if diff := cmp.Diff(someones, slimmed(t, aPod("a", large, long), DefaultOptions())); diff != "" {
+		t.Errorf("of a Job with a very long name, with a finalizer: -want +got\n%s", diff)
+	}
+	without, err := own.pod(aPod("a", large, long, func(p *corev1.Pod) { p.Finalizers = nil }))
+	if diff := cmp.Diff(want, without); err != nil || diff != "" {
+		t.Errorf("of a Job with a very long name: %v, -want +got\n%s", err, diff)
+	}
+	if values := indexPod(aPod("a", long)); len(values) > 0 {
+		t.Errorf("it's indexed by %d bytes", len(values[0]))
 	}
 	if again, err := own.pod(others); err != nil || again != others {
 		t.Errorf("slim already: %v, %v", again, err)

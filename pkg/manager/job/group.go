@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -104,7 +105,7 @@ func (r *Reconciler) addMates(ctx context.Context, hub *allowance, id group.ID, 
 	if err != nil {
 		return nil, err
 	}
-	for i := range kin {
+	for i := range kin[:min(len(kin), placement.MaxMates)] { // others aren't judged
 		if pods := placement.PodsWanted(kin[i].Job) * int64(len(kin[i].Keys)); pods > 0 {
 			request.Mates = append(request.Mates, placement.Mate{Job: kin[i].Job, Pods: pods})
 		}
@@ -177,6 +178,10 @@ func (r *Reconciler) readJobSet(ctx context.Context, whole *allowance, id group.
 	}
 }
 
+// maxWants bounds the different selectors and preferences of a group's Jobs that are compared with
+// all workers: each may have 250 terms. Further ones hold when their Jobs are looked at.
+const maxWants = 32
+
 // ruleOut adds the workers that other Jobs of the group don't want, or that can't take them: all go
 // to one.
 func (r *Reconciler) ruleOut(passedOver map[string]string, kin []group.Kin) {
@@ -185,24 +190,37 @@ func (r *Reconciler) ruleOut(passedOver map[string]string, kin []group.Kin) {
 			passedOver[worker] = why
 		}
 	}
+	workers, looked := r.workers.list(), map[[2]string]bool{}
 	for i := range kin {
 		job := kin[i].Job
+		wants := [2]string{job.Annotations[v1alpha1.AnnotationClusterSelector], job.Annotations[v1alpha1.AnnotationClusterPreference]}
+		if looked[wants] || len(looked) == maxWants {
+			continue
+		}
+		looked[wants] = true
 		selector, err := preference.ParseSelector(job.Annotations)
 		preferred, invalid := preference.Parse(job.Annotations)
 		if err != nil || invalid != nil {
 			continue // that Job says so
 		}
-		for _, w := range r.workers.list() {
-			has := labels.Set(w.View().Labels)
-			why := ""
-			if selector != nil && !selector.Matches(has) {
-				why = "selector"
-			} else if step, _ := preferred.StepOf(has, r.clock.Now()); step == preference.None {
-				why = "preference"
+		for _, w := range workers {
+			if passedOver[w.Name()] != "" {
+				continue
 			}
-			if why != "" && passedOver[w.Name()] == "" {
+			if why := unwantedBy(selector, preferred, w.View().Labels, r.clock.Now()); why != "" {
 				passedOver[w.Name()] = fmt.Sprintf("didn't match the cluster %s of Job %s of its group", why, kin[i].Keys[0].Name)
 			}
 		}
 	}
+}
+
+// unwantedBy is what of a Job doesn't match the labels of a worker; empty: all does.
+func unwantedBy(selector labels.Selector, preferred *preference.Preference, has labels.Set, now time.Time) string {
+	if selector != nil && !selector.Matches(has) {
+		return "selector"
+	}
+	if step, _ := preferred.StepOf(has, now); step == preference.None {
+		return "preference"
+	}
+	return ""
 }

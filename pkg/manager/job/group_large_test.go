@@ -6,12 +6,16 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/manager/group"
 	"github.com/jobferry/jobferry/pkg/manager/line"
 	"github.com/jobferry/jobferry/pkg/util/digest"
 	"github.com/jobferry/jobferry/pkg/util/queue"
@@ -127,5 +131,59 @@ func TestAskerOfALargeGroupGoes(t *testing.T) {
 	add(asker.key.Name, "a")
 	if next, _ := s.concerned(); len(next) < jobs-2 {
 		t.Errorf("%d Jobs follow the one that has found a worker", len(next))
+	}
+}
+
+// labelledWorkers are workers of which only their labels are read, which is counted.
+type labelledWorkers struct {
+	workers
+	read int
+}
+
+type labelledWorker struct {
+	worker
+	of   *labelledWorkers
+	name string
+}
+
+func (l *labelledWorkers) list() (all []worker) {
+	for i := range 100 {
+		all = append(all, &labelledWorker{of: l, name: fmt.Sprint("w", i)})
+	}
+	return all
+}
+
+func (w *labelledWorker) Name() string { return w.name }
+
+func (w *labelledWorker) View() clusters.View {
+	w.of.read++
+	view := clusters.View{}
+	view.Labels = labels.Set{"name": w.name}
+	return view
+}
+
+// The Jobs of a group may all have large selectors: few of them are compared with all workers, and
+// each once.
+func TestSelectorsOfALargeGroup(t *testing.T) {
+	for name, row := range map[string]struct {
+		selector func(i int) string
+		ruledOut int
+	}{
+		"all alike":     {func(int) string { return "name!=w1" }, 1},
+		"all different": {func(i int) string { return fmt.Sprint("name!=w", i) }, maxWants},
+	} {
+		all := &labelledWorkers{}
+		r := &Reconciler{workers: all, store: newStore(line.NewRuntimes()), clock: newStepClock()}
+		var kin []group.Kin
+		for i := range maxKin {
+			job := aJob(fmt.Sprint("job-", i), func(j *batchv1.Job) {
+				j.Annotations = map[string]string{v1alpha1.AnnotationClusterSelector: row.selector(i)}
+			})
+			kin = append(kin, group.Kin{Job: job, Keys: []types.NamespacedName{keyOf(job)}})
+		}
+		passedOver := map[string]string{}
+		if r.ruleOut(passedOver, kin); len(passedOver) != row.ruledOut || all.read > 100*row.ruledOut {
+			t.Errorf("%s: %d workers are ruled out, want %d; their labels were read %d times", name, len(passedOver), row.ruledOut, all.read)
+		}
 	}
 }

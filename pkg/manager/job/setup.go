@@ -79,7 +79,7 @@ func newReconciler(
 func (r *Reconciler) connect(workers workers, queues queues, q queue.Queue) *triggers {
 	t := &triggers{Reconciler: r, queue: q, flapping: flapping.NewPace(r.clock)}
 	r.workers, r.queues = workers, queues
-	r.enqueue = t.enqueueRelated
+	r.enqueue = t.EnqueueRelated
 	r.store.isRegistered = func(worker string) bool { _, is := workers.get(worker); return is }
 	r.whole.wake = t.enqueueDeferred
 	r.accountant = newAccountant(costOf(workers))

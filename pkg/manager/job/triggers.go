@@ -91,10 +91,10 @@ func (t *triggers) enqueueDeferred(keys ...types.NamespacedName) {
 // maxRelated is how many Jobs are looked at before others for one change of something else.
 const maxRelated = 1000
 
-// enqueueRelated has Jobs reconciled for a change of something else: an object in their way, or
-// another Job of their group. One tenant can have many of these, and make such changes again and
-// again: the rest comes after all others.
-func (t *triggers) enqueueRelated(keys ...types.NamespacedName) {
+// EnqueueRelated has Jobs reconciled for a change of something else: an object in their way,
+// another Job of their group, or a Workload of Kueue. One tenant can have many of these, and make
+// such changes again and again: the rest comes after all others.
+func (t *triggers) EnqueueRelated(keys ...types.NamespacedName) {
 	t.enqueueFirst(maxRelated, t.priority(), keys...)
 }
 

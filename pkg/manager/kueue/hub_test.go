@@ -58,7 +58,7 @@ func (h *hub) ServerResourcesForGroupVersion(groupVersion string) (*metav1.APIRe
 	return list, nil
 }
 
-func (h *hub) Enqueue(...types.NamespacedName) {}
+func (h *hub) EnqueueRelated(...types.NamespacedName) {}
 func (h *hub) EnqueueUnplaced() {
 	h.Lock()
 	defer h.Unlock()

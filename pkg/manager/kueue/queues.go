@@ -16,8 +16,8 @@ import (
 
 // JobController is the controller of hub Jobs, as Kueue's integration uses it.
 type JobController interface {
-	// Enqueue has Jobs reconciled.
-	Enqueue(jobs ...types.NamespacedName)
+	// EnqueueRelated has Jobs reconciled: the first ones soon, very many others after all Jobs.
+	EnqueueRelated(jobs ...types.NamespacedName)
 	// EnqueueUnplaced does so for all Jobs that wait for a worker.
 	EnqueueUnplaced()
 	// PlacementResult is the last one of a Job; false: there is none yet.

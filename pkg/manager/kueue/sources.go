@@ -117,7 +117,7 @@ func (r *workloadReconciler) enqueueJobOf(w *kueue.Workload) {
 		return
 	}
 	if jobs, err := r.jobsOf(w); err == nil {
-		r.jobs.Enqueue(jobs...)
+		r.jobs.EnqueueRelated(jobs...)
 	}
 }
 

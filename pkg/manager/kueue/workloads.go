@@ -117,13 +117,14 @@ func (r *workloadReconciler) pace(namespace string, jobs int) {
 
 // untilPace is how long a Workload waits for its look; zero: it doesn't.
 func (r *workloadReconciler) untilPace(w *kueue.Workload) time.Duration {
+	at, ok := r.looked.Get(w.Namespace)
+	if !ok {
+		return 0
+	}
 	if jobs, err := r.jobsOf(w); err != nil || len(jobs) < manyJobs {
 		return 0
 	}
-	if at, ok := r.looked.Get(w.Namespace); ok {
-		return time.Until(at.(time.Time)) //nolint:forcetypeassert // see pace
-	}
-	return 0
+	return time.Until(at.(time.Time)) //nolint:forcetypeassert // see pace
 }
 
 // gather makes the snapshot of a check of a Workload, and of each of its Jobs.

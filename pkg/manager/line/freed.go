@@ -14,6 +14,7 @@ import (
 const (
 	batchFreed       = 10 * time.Millisecond
 	batchFreedPerJob = 20 * time.Microsecond
+	maxBatchFreed    = 200 * time.Millisecond
 )
 
 // freed has what has changed in workers for the Jobs that wait, and soon has these looked at.
@@ -58,7 +59,7 @@ func (f *freed) scheduleLocked() {
 		return
 	}
 	f.scheduled = true
-	f.clock.AfterFunc(batchFreed+time.Duration(f.waiting())*batchFreedPerJob, func() {
+	f.clock.AfterFunc(min(batchFreed+time.Duration(f.waiting())*batchFreedPerJob, maxBatchFreed), func() {
 		f.mu.Lock()
 		f.scheduled = false
 		f.mu.Unlock()

@@ -103,10 +103,12 @@ func Restricted[W interface{ Name() string }](passedOver map[string]string, work
 	return passedOver
 }
 
-// maxHeld bounds the Jobs of a group for which room is held, and maxHeldWork the comparisons with
-// nodes that it takes to find that: some 15 ms. Others of the group follow them as they come.
+// maxHeld bounds the Jobs of a group for which room is held, maxHeldIn those of all groups of a
+// namespace, and maxHeldWork the comparisons with nodes that it takes to find that: some 15 ms.
+// Others of the group follow them as they come.
 const (
 	maxHeld     = 1000
+	maxHeldIn   = 10_000
 	maxHeldWork = 500_000
 )
 
@@ -123,19 +125,26 @@ func (l *Line) groupChosenLocked(q *Question, w Worker, isFirst bool) {
 		l.underway[q.Group] = u
 	}
 	u.jobs[key] = struct{}{}
-	delete(l.held[q.Group], key) // it's the Job's own now
+	if _, was := l.held[q.Group][key]; was { // it's the Job's own now
+		delete(l.held[q.Group], key)
+		l.countHeldLocked(q.Group, -1)
+	}
 	if !isFirst {
 		return
 	}
 	l.dropHeldLocked(q.Group)
+	if !w.View().Capacity.Known {
+		return // there is no room to be counted
+	}
 	held, left := map[types.NamespacedName]string{}, maxHeldWork
+	most := min(maxHeld, maxHeldIn-l.heldIn[q.Group.Namespace])
 	for _, kin := range q.Kin[:min(len(q.Kin), placement.MaxMates)] { // those that were judged
 		pods := placement.PodsWanted(kin.Job)
 		if pods == 0 {
 			continue
 		}
 		shape := shapeIn(w, kin.Job)
-		for _, key := range kin.Keys[:min(len(kin.Keys), max(maxHeld-len(held), 0))] {
+		for _, key := range kin.Keys[:min(len(kin.Keys), max(most-len(held), 0))] {
 			if left -= w.Ledger().Work(shape); left < 0 {
 				break
 			}
@@ -145,6 +154,14 @@ func (l *Line) groupChosenLocked(q *Question, w Worker, isFirst bool) {
 	}
 	if len(held) > 0 {
 		l.held[q.Group] = held
+		l.countHeldLocked(q.Group, len(held))
+	}
+}
+
+// countHeldLocked counts the Jobs of a namespace's groups for which room is held.
+func (l *Line) countHeldLocked(of group.ID, more int) {
+	if l.heldIn[of.Namespace] += more; l.heldIn[of.Namespace] <= 0 {
+		delete(l.heldIn, of.Namespace)
 	}
 }
 
@@ -184,6 +201,7 @@ func (l *Line) dropHeldLocked(id group.ID) {
 	for key, worker := range l.held[id] {
 		l.Release(worker, key)
 	}
+	l.countHeldLocked(id, -len(l.held[id]))
 	delete(l.held, id)
 }
 
@@ -191,7 +209,9 @@ func (l *Line) dropHeldLocked(id group.ID) {
 // group lacks there is asked for again.
 func (l *Line) forgetHeldLocked(worker string) {
 	for id, held := range l.held {
+		before := len(held)
 		maps.DeleteFunc(held, func(_ types.NamespacedName, in string) bool { return in == worker })
+		l.countHeldLocked(id, len(held)-before)
 		if len(held) == 0 {
 			delete(l.held, id)
 		}

@@ -59,3 +59,54 @@ func TestRoomIsHeldForSomeJobsOfALargeGroup(t *testing.T) {
 		})
 	}
 }
+
+// TestRoomIsHeldForSomeGroupsOfANamespace has a tenant with very many JobSets, whose Jobs ask for
+// nothing: a worker has room for them all.
+func TestRoomIsHeldForSomeGroupsOfANamespace(t *testing.T) {
+	h := newHall()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	choose := func(namespace string, set int) group.ID {
+		id := group.ID{Namespace: namespace, Name: fmt.Sprint("set-", set)}
+		kin := group.Kin{Job: mirrortest.New("kin").Obj()}
+		for i := range maxHeld {
+			kin.Keys = append(kin.Keys, types.NamespacedName{Namespace: namespace, Name: fmt.Sprint("job-", set, "-", i)})
+		}
+		first := mirrortest.New(fmt.Sprint("first-", set)).Obj()
+		h.groupChosenLocked(&Question{Request: placement.Request{Job: first}, Group: id, Kin: []group.Kin{kin}}, h, true)
+		return id
+	}
+	ids := []group.ID{}
+	held := func(namespace string) (n int) {
+		for id, of := range h.held {
+			if id.Namespace == namespace {
+				n += len(of)
+			}
+		}
+		if n != h.heldIn[namespace] {
+			t.Errorf("room is held for %d Jobs, and %d are counted", n, h.heldIn[namespace])
+		}
+		return n
+	}
+	for set := range 2 * maxHeldIn / maxHeld {
+		ids = append(ids, choose("many", set))
+	}
+	if n := held("many"); n != maxHeldIn {
+		t.Errorf("room is held for %d Jobs of a namespace, want %d", n, maxHeldIn)
+	}
+	choose("few", 0)
+	if n := held("few"); n != maxHeld {
+		t.Errorf("room is held for %d Jobs of another, want %d", n, maxHeld)
+	}
+	for _, id := range ids {
+		h.dropHeldLocked(id)
+	}
+	h.forgetHeldLocked(h.Name())
+	if n := held("many") + held("few"); n != 0 || len(h.heldIn) != 0 {
+		t.Errorf("room for %d Jobs is held yet, %v are counted", n, h.heldIn)
+	}
+	h.unlimited = true // there are no nodes to count in
+	if choose("many", 0); held("many") != 0 {
+		t.Error("room is held in a worker whose nodes aren't known")
+	}
+}

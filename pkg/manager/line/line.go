@@ -59,6 +59,8 @@ type Line struct {
 	// room that is kept for Jobs of a group that aren't placed yet.
 	underway map[group.ID]*underway
 	held     map[group.ID]map[types.NamespacedName]string // the worker
+	// heldIn counts held by namespace.
+	heldIn map[string]int
 	// inVain counts the Jobs by namespace that were judged in vain since all were looked at, those
 	// that take much work several times.
 	inVain map[string]int
@@ -75,9 +77,9 @@ func New(workers Workers, jobs Jobs, runtimes *Runtimes, clock clock.WithDelayed
 		workers: workers, jobs: jobs, runtimes: runtimes, clock: clock, startTimeout: startTimeout,
 		waiters: map[types.NamespacedName]*entry{}, returning: map[types.NamespacedName]*entry{}, inVain: map[string]int{},
 		taken: map[string]uint64{}, turns: map[string]*turn{},
-		underway: map[group.ID]*underway{}, held: map[group.ID]map[types.NamespacedName]string{},
+		underway: map[group.ID]*underway{}, held: map[group.ID]map[types.NamespacedName]string{}, heldIn: map[string]int{},
 	}
-	l.stockouts = &stockouts{line: l, clock: clock}
+	l.stockouts = &stockouts{line: l, clock: clock, ends: map[end]bool{}}
 	l.freed = &freed{clock: clock, waiting: jobs.CountAwaitingCapacity, look: l.look}
 	return l
 }

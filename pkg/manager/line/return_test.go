@@ -29,7 +29,8 @@ type hall struct {
 	jobs     map[types.NamespacedName]*batchv1.Job
 	store    *placement.Store
 	enqueued []types.NamespacedName
-	full     bool
+	// unlimited: its nodes are not known.
+	full, unlimited bool
 }
 
 func newHall() *hall {
@@ -43,7 +44,7 @@ func newHall() *hall {
 func (h *hall) Name() string { return "a" }
 func (h *hall) View() clusters.View {
 	v := clusters.View{}
-	v.State, v.Version, v.Capacity.Known, v.Full = clusters.Ready, "v1.36.0", true, h.full
+	v.State, v.Version, v.Capacity.Known, v.Full = clusters.Ready, "v1.36.0", !h.unlimited, h.full
 	return v
 }
 func (h *hall) Free(job types.NamespacedName, _ placement.Reads) *placement.Snapshot {

@@ -2,6 +2,7 @@ package line
 
 import (
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,6 +23,14 @@ type stockouts struct {
 
 	mu     sync.Mutex
 	record stockout.Record
+	// ends are when workers are looked at again.
+	ends map[end]bool
+}
+
+// end is the second in which a worker isn't out any more for some shapes.
+type end struct {
+	worker string
+	at     int64
 }
 
 // of is what is known for one Job.
@@ -92,14 +101,17 @@ func (s *jobStockouts) chosen(worker string, timeout time.Duration) {
 func (s *stockouts) failed(worker string, job *batchv1.Job, timeout time.Duration) {
 	shape := stockout.Fingerprint(job)
 	s.mu.Lock()
-	until, is := s.record.Failed(worker, shape, keyOf(job), timeout, s.clock.Now())
+	until, forAll, is := s.record.Failed(worker, shape, keyOf(job), timeout, s.clock.Now())
 	s.mu.Unlock()
-	if is {
-		startTimeouts.WithLabelValues(worker).Inc()
-		s.line.workers.StockoutsChanged(worker)
-		s.line.jobs.Enqueue(s.line.jobs.AwaitingPods(worker)...)
-		s.endAt(worker, until)
+	if !is {
+		return
 	}
+	startTimeouts.WithLabelValues(worker).Inc()
+	s.line.workers.StockoutsChanged(worker)
+	s.line.jobs.Enqueue(slices.DeleteFunc(s.line.jobs.AwaitingPods(worker), func(key types.NamespacedName) bool {
+		return !forAll && key.Namespace != job.Namespace // it's nothing to them
+	})...)
+	s.endAt(worker, until)
 }
 
 // look records that a Pod of the Job has started in a worker, if it waited there, or was sent there
@@ -118,8 +130,27 @@ func (s *jobStockouts) look(w *dispatch.Worker) {
 	}
 }
 
+// endAt has the Jobs that wait looked at when a worker isn't out any more: once for all that end
+// within a second.
 func (s *stockouts) endAt(worker string, until time.Time) {
-	s.clock.AfterFunc(until.Sub(s.clock.Now()), func() { s.line.WorkerChanged(worker) })
+	at := until.Truncate(time.Second)
+	if at.Before(until) {
+		at = at.Add(time.Second)
+	}
+	end := end{worker, at.Unix()}
+	s.mu.Lock()
+	known := s.ends[end]
+	s.ends[end] = true
+	s.mu.Unlock()
+	if known {
+		return
+	}
+	s.clock.AfterFunc(at.Sub(s.clock.Now()), func() {
+		s.mu.Lock()
+		delete(s.ends, end)
+		s.mu.Unlock()
+		s.line.WorkerChanged(worker)
+	})
 }
 
 func (s *stockouts) forget(worker string) {

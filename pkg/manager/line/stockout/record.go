@@ -50,22 +50,20 @@ func (e *entry) isOut(now time.Time) bool { return now.Before(e.until) }
 func (r *Record) IsEmpty() bool { return len(r.workers) == 0 }
 
 // Failed records that no Pod of a Job started within the worker's timeout, and returns until when
-// it's out. False: it was out already, or another Job is trying. It counts for other namespaces if
-// a Job of another one has failed, too.
-func (r *Record) Failed(worker, shape string, job types.NamespacedName, timeout time.Duration, now time.Time) (until time.Time, is bool) {
+// it's out. False: it was out already, another Job is trying, or the namespace has as many shapes
+// as are remembered. It counts for other namespaces if a Job of another one has failed, too.
+func (r *Record) Failed(worker, shape string, job types.NamespacedName, timeout time.Duration, now time.Time) (until time.Time, forAll, is bool) {
 	until, is = r.fail(worker, subject{shape, job.Namespace}, job, timeout, now)
 	if !is {
-		return until, false
+		return until, false, false
 	}
 	for other, e := range r.workers[worker] {
 		if other.shape == shape && other.namespace != "" && other.namespace != job.Namespace && e.isOut(now) {
-			if forAll, _ := r.fail(worker, subject{shape, ""}, job, timeout, now); forAll.After(until) {
-				until = forAll
-			}
-			break
+			ofAll, _ := r.fail(worker, subject{shape, ""}, job, timeout, now)
+			return slices.MaxFunc([]time.Time{until, ofAll}, time.Time.Compare), true, true
 		}
 	}
-	return until, true
+	return until, false, true
 }
 
 func (r *Record) fail(worker string, about subject, job types.NamespacedName, timeout time.Duration, now time.Time) (time.Time, bool) {
@@ -74,8 +72,10 @@ func (r *Record) fail(worker string, about subject, job types.NamespacedName, ti
 		return e.until, false
 	}
 	if e == nil {
-		e = &entry{}
-		r.put(worker, about, e, now)
+		e = &entry{until: now}
+		if !r.put(worker, about, e, now) {
+			return now, false
+		}
 	}
 	pause := timeout
 	for range e.times {
@@ -196,13 +196,12 @@ func (r *Record) Restore(worker string, entries []Entry, now time.Time) {
 // Forget drops all about a worker.
 func (r *Record) Forget(worker string) { delete(r.workers, worker) }
 
-func (r *Record) put(worker string, about subject, e *entry, now time.Time) {
+// put remembers an entry. False: there are too many, and it would be the first to be forgotten, as
+// the others of its namespace are still out. Whoever has that many shapes replaces none by another.
+func (r *Record) put(worker string, about subject, e *entry, now time.Time) bool {
 	entries := r.workers[worker]
 	// No Job of such a shape has come since.
 	maps.DeleteFunc(entries, func(_ subject, old *entry) bool { return !old.isDoubtful(now) })
-	if len(entries) >= maxShapes {
-		delete(entries, leastWorth(entries))
-	}
 	if entries == nil {
 		entries = map[subject]*entry{}
 		if r.workers == nil {
@@ -211,6 +210,12 @@ func (r *Record) put(worker string, about subject, e *entry, now time.Time) {
 		r.workers[worker] = entries
 	}
 	entries[about] = e
+	if len(entries) <= maxShapes {
+		return true
+	}
+	least := leastWorth(entries)
+	delete(entries, least)
+	return least != about
 }
 
 // leastWorth is what ends first, of the namespace with the most.

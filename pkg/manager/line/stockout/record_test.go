@@ -24,11 +24,11 @@ func TestTheWhileGrowsAndOneJobTries(t *testing.T) {
 	now := time.Unix(0, 0)
 	const timeout = 10 * time.Minute
 	for i, want := range []time.Duration{10, 20, 40, 60, 60} {
-		until, is := r.Failed("w", "shape", named("first"), timeout, now)
+		until, _, is := r.Failed("w", "shape", named("first"), timeout, now)
 		if !is || until.Sub(now) != want*time.Minute {
 			t.Fatalf("failure %d: out for %s, %t; want %s minutes", i, until.Sub(now), is, want)
 		}
-		if _, is := r.Failed("w", "shape", named("another"), timeout, now.Add(time.Second)); is {
+		if _, _, is := r.Failed("w", "shape", named("another"), timeout, now.Add(time.Second)); is {
 			t.Error("what is out is counted again")
 		}
 		if !r.IsOut("w", "shape", named("next"), until.Add(-1)) || r.IsOut("w", "shape", named("next"), until) ||
@@ -42,7 +42,7 @@ func TestTheWhileGrowsAndOneJobTries(t *testing.T) {
 		if !r.IsOut("w", "shape", named("second"), now.Add(time.Second)) || r.IsOut("w", "shape", named("first"), now.Add(time.Second)) {
 			t.Error("others follow before a Pod has started")
 		}
-		if _, is := r.Failed("w", "shape", named("old"), timeout, now.Add(time.Second)); is {
+		if _, _, is := r.Failed("w", "shape", named("old"), timeout, now.Add(time.Second)); is {
 			t.Error("a Job that was there before counts while another tries")
 		}
 		if r.IsOutForAll("w", "shape", named("second"), now.Add(time.Second)) {
@@ -73,7 +73,7 @@ func TestWhatOneTenantLearnsIsHisOwn(t *testing.T) {
 		t.Fatal("the shapes differ, so that nothing can be shared")
 	}
 	for range 5 { // again and again
-		now, _ = r.Failed("w", shape, hostile, timeout, now)
+		now, _, _ = r.Failed("w", shape, hostile, timeout, now)
 	}
 	now = now.Add(-time.Minute)
 	if !r.IsOut("w", shape, hostile, now) || !r.IsOutForAll("w", shape, hostile, now) {
@@ -85,7 +85,7 @@ func TestWhatOneTenantLearnsIsHisOwn(t *testing.T) {
 	if _, tries := r.Chosen("w", shape, first, timeout, now); tries {
 		t.Error("another's Job has to try")
 	}
-	until, is := r.Failed("w", shape, first, timeout, now)
+	until, _, is := r.Failed("w", shape, first, timeout, now)
 	if !is || until.Sub(now) != timeout || !r.IsOut("w", shape, second, until.Add(-1)) || r.IsOut("w", shape, second, until) {
 		t.Errorf("two agree, and all are out for %s, %t; want %s", until.Sub(now), is, timeout)
 	}
@@ -130,6 +130,28 @@ func TestTenantsDontCrowdOutOthers(t *testing.T) {
 	r.Forget("w")
 	if !r.IsEmpty() {
 		t.Error("the worker isn't forgotten")
+	}
+}
+
+// TestMoreShapesThanAreRememberedAreNoNews has Jobs of a few more shapes than are remembered fail
+// again and again: those that have no place are no news, or each failure would be one.
+func TestMoreShapesThanAreRememberedAreNoNews(t *testing.T) {
+	for name, namespaces := range map[string][]string{"of one namespace": {"a"}, "of two": {"a", "b"}, "of five": {"a", "b", "c", "d", "e"}} {
+		t.Run(name, func(t *testing.T) {
+			var r Record
+			news := 0
+			for round := range 10 {
+				for i := range maxShapes + 20 {
+					job := types.NamespacedName{Namespace: namespaces[i%len(namespaces)], Name: fmt.Sprint(i)}
+					if _, _, is := r.Failed("w", fmt.Sprint(i), job, time.Hour, time.Unix(int64(round), 0)); is {
+						news++
+					}
+				}
+			}
+			if most := maxShapes + 20; news > most || len(r.workers["w"]) != maxShapes {
+				t.Errorf("%d failures were news, want at most %d; %d are remembered", news, most, len(r.workers["w"]))
+			}
+		})
 	}
 }
 
@@ -196,9 +218,9 @@ func TestEntriesOutliveARestart(t *testing.T) {
 	now := time.Unix(0, 0)
 	var before, after Record
 	for range 2 {
-		now, _ = before.Failed("w", "often", named("first"), timeout, now)
+		now, _, _ = before.Failed("w", "often", named("first"), timeout, now)
 	}
-	end, _ := before.Failed("w", "once", named("first"), timeout, now)
+	end, _, _ := before.Failed("w", "once", named("first"), timeout, now)
 	before.Chosen("w", "often", named("tries"), timeout, now)
 	before.Failed("w", "long ago", named("first"), time.Minute, now.Add(-2*maxWhile))
 	after.Restore("w", before.Entries("w", now), now)
@@ -211,7 +233,7 @@ func TestEntriesOutliveARestart(t *testing.T) {
 	if after.IsOutForAll("w", "often", named("next"), now) || !after.IsOut("w", "often", named("next"), now) {
 		t.Error("it isn't known that somebody tries")
 	}
-	if until, is := after.Failed("w", "often", named("tries"), timeout, now.Add(timeout)); !is || until.Sub(now) != timeout+4*timeout {
+	if until, _, is := after.Failed("w", "often", named("tries"), timeout, now.Add(timeout)); !is || until.Sub(now) != timeout+4*timeout {
 		t.Errorf("out again until %s after, %t", until.Sub(now), is)
 	}
 	after.Restore("w", []Entry{{Shape: "often", Namespace: "team", Failures: 9, Until: now.Add(time.Hour)}}, now)
