@@ -132,9 +132,8 @@ func (k HubKeys) labels(hub *batchv1.Job) map[string]string {
 // keeps the rest, which is the user's.
 func projectTemplate(hub *batchv1.Job) corev1.PodTemplateSpec {
 	t := *hub.Spec.Template.DeepCopy()
-	notKueue := func(key string) bool {
-		return !strings.HasPrefix(key, kueuePrefix) || (manualSelector(hub) && selects(hub, key))
-	}
+	selected := selectedKeys(hub)
+	notKueue := func(key string) bool { return !strings.HasPrefix(key, kueuePrefix) || selected[key] }
 	t.Labels = filterKeys(t.Labels, notKueue)
 	t.Annotations = filterKeys(t.Annotations, notKueue)
 	if !manualSelector(hub) {
@@ -149,19 +148,19 @@ func projectTemplate(hub *batchv1.Job) corev1.PodTemplateSpec {
 	return t
 }
 
-func selects(hub *batchv1.Job, key string) bool {
-	if hub.Spec.Selector == nil {
-		return false
+// selectedKeys are the labels by which a user's own selector selects Pods.
+func selectedKeys(hub *batchv1.Job) map[string]bool {
+	if !manualSelector(hub) || hub.Spec.Selector == nil {
+		return nil
 	}
-	if _, ok := hub.Spec.Selector.MatchLabels[key]; ok {
-		return true
+	keys := map[string]bool{}
+	for key := range hub.Spec.Selector.MatchLabels {
+		keys[key] = true
 	}
-	for _, e := range hub.Spec.Selector.MatchExpressions {
-		if e.Key == key {
-			return true
-		}
+	for i := range hub.Spec.Selector.MatchExpressions {
+		keys[hub.Spec.Selector.MatchExpressions[i].Key] = true
 	}
-	return false
+	return keys
 }
 
 func filterKeys(m map[string]string, keep func(string) bool) map[string]string {

@@ -22,7 +22,9 @@ const (
 	numberWeight = 64 // more for Gt and Lt: each node's label is read as a number, or that fails
 	portWeight   = 5
 	volumeWeight = 20
-	claimWeight  = 50
+	// readWeight is of each label or value of a selector that is read for each comparison.
+	readWeight  = 70
+	claimWeight = 50
 )
 
 // field of a Pod that says where it may be, besides what it requests.
@@ -63,7 +65,7 @@ var fields = []field{
 	{PortsField, func(s *corev1.PodSpec) int { return portWeight * len(HostPorts(s)) }, func(s *corev1.PodSpec) {
 		s.Containers, s.InitContainers = withoutPorts(s.Containers), withoutPorts(s.InitContainers)
 	}},
-	{VolumesField, func(s *corev1.PodSpec) int { return volumeWeight * len(claims(s.Volumes)) }, func(s *corev1.PodSpec) { s.Volumes = nil }},
+	{VolumesField, weighVolumes, func(s *corev1.PodSpec) { s.Volumes = nil }},
 	{ClaimsField, func(s *corev1.PodSpec) int { return claimWeight * len(s.ResourceClaims) }, func(s *corev1.PodSpec) { s.ResourceClaims = nil }},
 }
 
@@ -225,6 +227,23 @@ func weighSpread(spec *corev1.PodSpec) (weight int) {
 		if c.WhenUnsatisfiable == corev1.DoNotSchedule && judged < MaxTerms {
 			judged++
 			weight += weighSelector(c.LabelSelector) + TermWeight*(1+len(c.MatchLabelKeys))
+		}
+	}
+	return weight
+}
+
+// weighVolumes is for those that claims stand for. Volumes are found by the selectors of claims.
+func weighVolumes(spec *corev1.PodSpec) int {
+	weight := volumeWeight * len(claims(spec.Volumes))
+	for i := range spec.Volumes {
+		e := spec.Volumes[i].Ephemeral
+		if e == nil || e.VolumeClaimTemplate == nil || e.VolumeClaimTemplate.Spec.Selector == nil {
+			continue
+		}
+		selector := e.VolumeClaimTemplate.Spec.Selector
+		weight += readWeight * len(selector.MatchLabels)
+		for k := range selector.MatchExpressions {
+			weight += readWeight * (1 + len(selector.MatchExpressions[k].Values))
 		}
 	}
 	return weight

@@ -68,7 +68,7 @@ func (t *trial) certain(spec resourcev1.ResourceClaimSpec) resourcev1.ResourceCl
 // reserve keeps the Pods on the nodes of an allocation. Nodes that are selected by very much count
 // as too much work: they're taken to be selected.
 func (t *trial) reserve(allocation *resourcev1.AllocationResult) {
-	if allocation.NodeSelector == nil || sizeOf(allocation.NodeSelector) > maxSelected {
+	if s := allocation.NodeSelector; s == nil || sizeOf(s) > maxSelected || mostRequirements(s) > maxRequirements {
 		return
 	}
 	if node := nodeNamed(allocation.NodeSelector); node != "" {
@@ -83,8 +83,29 @@ func (t *trial) reserve(allocation *resourcev1.AllocationResult) {
 	t.reserved = append(t.reserved, reservation{selector: selector})
 }
 
-// maxSelected bounds what a selector of nodes has: terms, requirements and values together.
-const maxSelected = 1000
+// maxSelected bounds what a selector of nodes has: terms, requirements and values together, and
+// maxRequirements the requirements of a term. They are sorted anew with each that is read.
+const (
+	maxSelected     = 1000
+	maxRequirements = 100
+)
+
+// readingOf a selector of nodes is what it takes to read it, which grows with the square of a
+// term's requirements.
+func readingOf(s *corev1.NodeSelector) int {
+	most := mostRequirements(s)
+	return sizeOf(s) + most*most/50
+}
+
+func mostRequirements(s *corev1.NodeSelector) (most int) {
+	if s == nil {
+		return 0
+	}
+	for i := range s.NodeSelectorTerms {
+		most = max(most, len(s.NodeSelectorTerms[i].MatchExpressions), len(s.NodeSelectorTerms[i].MatchFields))
+	}
+	return most
+}
 
 func sizeOf(s *corev1.NodeSelector) int {
 	if s == nil {

@@ -47,6 +47,7 @@ type Devices struct {
 
 // With has other objects of the same worker, and keeps what is known of those that are the same.
 func (d *Devices) With(objects Objects) *Devices {
+	objects = objects.stored()
 	if objects.Minor != d.objects.Minor {
 		return New(objects)
 	}
@@ -66,6 +67,7 @@ const compiledSelectors = 100
 
 // New takes the objects of a worker, which the caller must not change any more.
 func New(objects Objects) *Devices {
+	objects = objects.stored()
 	compiled := cel.NewCache(compiledSelectors, cel.Features{EnableConsumableCapacity: featuresOf(objects.Minor).ConsumableCapacity})
 	return newDevices(objects, newInventory(objects.Slices, objects.Minor, &inventory{}), newMemo(compiled, mostWork))
 }

@@ -19,7 +19,7 @@ type extended struct {
 }
 
 // maxExtended bounds the resources of one Pod that are judged, with a bit for each.
-const maxExtended = 64
+const maxExtended = 16
 
 // extendedOf is nil if there are no such requests.
 func (d *Devices) extendedOf(spec *corev1.PodSpec) *extended {
@@ -59,6 +59,16 @@ func (e *extended) lacking(node *capacity.Node) uint64 {
 		}
 	}
 	return lacks
+}
+
+// count is how many requests there are for what a node lacks.
+func (e *extended) count(lacks uint64) (n int) {
+	for i := 0; lacks > 0; i, lacks = i+1, lacks>>1 {
+		if lacks&1 > 0 {
+			n += len(e.requests[i])
+		}
+	}
+	return n
 }
 
 // requestsFor what a node lacks.

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	resourcev1 "k8s.io/api/resource/v1"
-	"k8s.io/utils/ptr"
 )
 
 // inventory has a worker's slices by node. Immutable.
@@ -85,41 +84,11 @@ func newInventory(published []*resourcev1.ResourceSlice, minor int, before *inve
 	return inv
 }
 
-// isStored reports whether an API server stores such a slice: the work of a selector is known for
-// devices with so many attributes, of so many bytes.
-func isStored(s *resourcev1.ResourceSlice) bool {
-	return len(s.Spec.Driver) <= resourcev1.DriverNameMaxLength &&
-		!slices.ContainsFunc(s.Spec.Devices, func(d resourcev1.Device) bool { return !isStoredDevice(&d) })
-}
-
-const maxAttributeName = resourcev1.DeviceMaxDomainLength + 1 + resourcev1.DeviceMaxIDLength
-
-func isStoredDevice(d *resourcev1.Device) bool {
-	if len(d.Attributes)+len(d.Capacity) > resourcev1.ResourceSliceMaxAttributesAndCapacitiesPerDevice {
-		return false
-	}
-	for name := range d.Capacity {
-		if len(name) > maxAttributeName {
-			return false
-		}
-	}
-	isLong := func(text string) bool { return len(text) > resourcev1.DeviceAttributeMaxValueLength }
-	for name, a := range d.Attributes {
-		values := len(a.StringValues) + len(a.VersionValues) + len(a.IntValues) + len(a.BoolValues)
-		if len(name) > maxAttributeName || values > resourcev1.ResourceSliceMaxAttributeValuesPerDevice ||
-			isLong(ptr.Deref(a.StringValue, "")) || isLong(ptr.Deref(a.VersionValue, "")) ||
-			slices.ContainsFunc(a.StringValues, isLong) || slices.ContainsFunc(a.VersionValues, isLong) {
-			return false
-		}
-	}
-	return true
-}
-
-// selectingOf a slice is how much its selectors of nodes have.
+// selectingOf a slice is how much it takes to read its selectors of nodes.
 func selectingOf(s *resourcev1.ResourceSlice) int {
-	size := sizeOf(s.Spec.NodeSelector)
+	size := readingOf(s.Spec.NodeSelector)
 	for i := range s.Spec.Devices {
-		size += sizeOf(s.Spec.Devices[i].NodeSelector)
+		size += readingOf(s.Spec.Devices[i].NodeSelector)
 	}
 	return size
 }

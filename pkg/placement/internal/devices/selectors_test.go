@@ -2,6 +2,7 @@ package devices
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -75,7 +76,7 @@ func TestEndlessSelectors(t *testing.T) {
 // Long selectors take long to compile: the work that is allowed is used up by few.
 func TestLongSelectors(t *testing.T) {
 	o := worker()
-	for i := range 90 {
+	for i := range 30 {
 		o.Classes[0].Spec.Selectors = append(o.Classes[0].Spec.Selectors, resourcev1.DeviceSelector{
 			CEL: &resourcev1.CELDeviceSelector{Expression: fmt.Sprint(strings.Repeat("(a || b) && ", 800), i, " == 1")},
 		})
@@ -86,13 +87,13 @@ func TestLongSelectors(t *testing.T) {
 	}
 	expect(t, judge(o, 1, asking("1")), scheduling.FitsNow, 1) // not found out
 	left := mostWork
-	for i := range 90 {
+	for i := range 30 {
 		d.memo.cost(o.Classes[0].Spec.Selectors[i].CEL.Expression, false, &left)
 		if left <= 0 {
 			return
 		}
 	}
-	t.Errorf("90 long selectors leave %d of the work", left)
+	t.Errorf("30 long selectors leave %d of the work", left)
 }
 
 // What people select by is found out.
@@ -124,11 +125,17 @@ func TestDevicesThatNoAPIServerStores(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(*resourcev1.ResourceSliceSpec){
-		"a long text":     attribute(resourcev1.DeviceAttribute{StringValue: &long}),
-		"a long version":  attribute(resourcev1.DeviceAttribute{VersionValue: &long}),
-		"long texts":      attribute(resourcev1.DeviceAttribute{StringValues: []string{long}}),
-		"very many texts": attribute(resourcev1.DeviceAttribute{StringValues: make([]string, 1000)}),
-		"a long driver":   func(s *resourcev1.ResourceSliceSpec) { s.Driver = long },
+		"a long text":       attribute(resourcev1.DeviceAttribute{StringValue: &long}),
+		"a long version":    attribute(resourcev1.DeviceAttribute{VersionValue: &long}),
+		"long texts":        attribute(resourcev1.DeviceAttribute{StringValues: []string{long}}),
+		"very many texts":   attribute(resourcev1.DeviceAttribute{StringValues: make([]string, 1000)}),
+		"very many devices": func(s *resourcev1.ResourceSliceSpec) { s.Devices = slices.Repeat(s.Devices, 1000) },
+		"very many taints":  func(s *resourcev1.ResourceSliceSpec) { s.Devices[0].Taints = make([]resourcev1.DeviceTaint, 1000) },
+		"very many counters": func(s *resourcev1.ResourceSliceSpec) {
+			s.Devices[0].ConsumesCounters = make([]resourcev1.DeviceCounterConsumption, 1000)
+		},
+		"very many sets of counters": func(s *resourcev1.ResourceSliceSpec) { s.SharedCounters = make([]resourcev1.CounterSet, 1000) },
+		"a long driver":              func(s *resourcev1.ResourceSliceSpec) { s.Driver = long },
 		"a long name": func(s *resourcev1.ResourceSliceSpec) {
 			s.Devices[0].Attributes = map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{resourcev1.QualifiedName(long): {BoolValue: ptr.To(true)}}
 		},
@@ -162,20 +169,76 @@ func veryMany() *corev1.NodeSelector {
 	}}}
 }
 
+// veryManyRequirements is one that selects none, by very many requirements of a term.
+func veryManyRequirements() *corev1.NodeSelector {
+	return &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+		MatchExpressions: slices.Repeat([]corev1.NodeSelectorRequirement{{Key: "none", Operator: corev1.NodeSelectorOpExists}}, 60_000),
+	}}}
+}
+
 // Nodes that are selected by very much aren't found out.
 func TestSelectorsOfVeryManyNodes(t *testing.T) {
-	o := worker()
-	for _, s := range o.Slices {
-		s.Spec.NodeName, s.Spec.NodeSelector = nil, veryMany()
-	}
-	expect(t, judge(o, 1, asking("1")), scheduling.FitsNow, 1)
+	for name, selector := range map[string]func() *corev1.NodeSelector{"values": veryMany, "requirements": veryManyRequirements} {
+		t.Run(name, func(t *testing.T) {
+			o := worker()
+			for _, s := range o.Slices {
+				s.Spec.NodeName, s.Spec.NodeSelector = nil, selector()
+			}
+			expect(t, judge(o, 1, asking("1")), scheduling.FitsNow, 1)
 
-	o = worker()
-	o.allocated("a", "gpu-0", "lasts")
-	o.Claims[0].Status.Allocation.NodeSelector = veryMany()
-	expect(t, judge(o, 1, func(s *corev1.PodSpec) {
-		s.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: ptr.To("claim-0")}}
-	}), scheduling.FitsNow, 1)
+			o = worker()
+			o.allocated("a", "gpu-0", "lasts")
+			o.Claims[0].Status.Allocation.NodeSelector = selector()
+			expect(t, judge(o, 1, func(s *corev1.PodSpec) {
+				s.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: ptr.To("claim-0")}}
+			}), scheduling.FitsNow, 1)
+		})
+	}
+}
+
+// Classes, claims and templates with more than API servers store aren't there: the allocator would
+// compare all of it with all devices before it asks whether it may go on.
+func TestMoreThanAPIServersStore(t *testing.T) {
+	request := func(change func(*resourcev1.DeviceRequest)) func(*resourcev1.DeviceClaim) {
+		return func(c *resourcev1.DeviceClaim) { change(&c.Requests[0]) }
+	}
+	for name, change := range map[string]func(*resourcev1.DeviceClaim){
+		"requests":    func(c *resourcev1.DeviceClaim) { c.Requests = slices.Repeat(c.Requests, 1000) },
+		"constraints": func(c *resourcev1.DeviceClaim) { c.Constraints = make([]resourcev1.DeviceConstraint, 1000) },
+		"requests of a constraint": func(c *resourcev1.DeviceClaim) {
+			c.Constraints = []resourcev1.DeviceConstraint{{Requests: make([]string, 1000)}}
+		},
+		"configurations": func(c *resourcev1.DeviceClaim) { c.Config = make([]resourcev1.DeviceClaimConfiguration, 1000) },
+		"alternatives":   request(func(r *resourcev1.DeviceRequest) { r.FirstAvailable = make([]resourcev1.DeviceSubRequest, 1000) }),
+		"selectors": request(func(r *resourcev1.DeviceRequest) {
+			r.Exactly.Selectors = make([]resourcev1.DeviceSelector, 1000)
+		}),
+		"tolerations": request(func(r *resourcev1.DeviceRequest) {
+			r.Exactly.Tolerations = make([]resourcev1.DeviceToleration, 1000)
+		}),
+		"tolerations of an alternative": request(func(r *resourcev1.DeviceRequest) {
+			r.FirstAvailable = []resourcev1.DeviceSubRequest{{Tolerations: make([]resourcev1.DeviceToleration, 1000)}}
+		}),
+	} {
+		o := worker()
+		o.allocated("a", "gpu-0", "lasts")
+		fine, much := oneDevice("fine"), oneDevice("much")
+		change(&much.Spec.Devices)
+		for _, claim := range []*resourcev1.ResourceClaim{fine, much} {
+			template := &resourcev1.ResourceClaimTemplate{ObjectMeta: claim.ObjectMeta}
+			template.Spec.Spec = claim.Spec
+			o.Templates = append(o.Templates, template)
+		}
+		o.Claims = append(o.Claims, much)
+		if d := New(o); len(d.templates) != 1 || len(d.claims) != 1 || len(d.With(o).templates) != 1 {
+			t.Errorf("%s: %d templates and %d claims are there", name, len(d.templates), len(d.claims))
+		}
+	}
+	o := worker()
+	o.Classes[0].Spec.Selectors = slices.Repeat(o.Classes[0].Spec.Selectors, 1000)
+	if d := New(o); len(d.classes) != len(o.Classes)-1 {
+		t.Errorf("%d of %d classes are there", len(d.classes), len(o.Classes))
+	}
 }
 
 // What a selector costs is bounded, whatever it is: to look at, to compile and to evaluate.

@@ -109,10 +109,14 @@ func (t *trial) unavailable(node *capacity.Node) string {
 func (t *trial) wishOn(node *capacity.Node) *wish {
 	lacks := t.extended.lacking(node)
 	w, known := t.wishes[lacks]
-	if !known {
+	switch {
+	case known:
+	case t.extended.count(lacks) > resourcev1.DeviceRequestsMaxSize: // API servers store no such claim
+		w = &wish{tooMany: true, answers: map[int32]answer{}}
+	default:
 		w = t.wish(t.extended.requestsFor(lacks))
-		t.wishes[lacks] = w
 	}
+	t.wishes[lacks] = w
 	return w
 }
 
@@ -130,6 +134,9 @@ func (t *trial) wish(requests []resourcev1.DeviceRequest) *wish {
 	for _, claim := range w.claims {
 		w.all = w.all || wantsAll(&claim.Spec)
 		w.requests += 1 + len(claim.Spec.Devices.Requests)
+		for i := range claim.Spec.Devices.Requests {
+			w.requests += len(claim.Spec.Devices.Requests[i].FirstAvailable)
+		}
 		packed, err := claim.Spec.Marshal()
 		if err != nil { // it never fails
 			w.tooMany = true

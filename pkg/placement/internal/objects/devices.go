@@ -66,10 +66,14 @@ func (s *Store) read(minor int, pods *scheduling.Pods, claims []*resourcev1.Reso
 		Lasts: func(uid types.UID) bool { _, lasts := pods.Owner(uid); return lasts },
 		Minor: minor,
 	}
+	var d *devices.Devices
 	if s.compiled != nil {
-		return s.compiled.With(objects)
+		d = s.compiled.With(objects)
+	} else {
+		d = devices.New(objects)
 	}
-	return devices.New(objects)
+	d.Prepare()
+	return d
 }
 
 // isOwn reports whether only Pods of one Job have a claim, whether it was made for one of them or

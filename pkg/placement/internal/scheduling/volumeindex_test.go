@@ -10,6 +10,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 )
 
 func ephemeral(claim *corev1.PersistentVolumeClaim) corev1.VolumeSource {
@@ -111,5 +113,60 @@ func TestVolumesOfVeryManyLabels(t *testing.T) {
 	}
 	if len(f.byLabel) != maxVolumeLabels || len(f.others) != volumes-maxVolumeLabels {
 		t.Errorf("%d labels, %d others", len(f.byLabel), len(f.others))
+	}
+}
+
+// Selectors of claims, of volumes and of storage are read again for each comparison: a Job by which
+// much of them is read isn't judged lightly.
+func TestSelectorsThatAreReadAgainAreWork(t *testing.T) {
+	values := many(2000)
+	requirement := metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "k", Operator: metav1.LabelSelectorOpIn, Values: values}}}
+	for name, row := range map[string]struct {
+		change  func(*Volumes, *corev1.PersistentVolumeClaim)
+		tooMuch bool
+	}{
+		"nothing":            {func(*Volumes, *corev1.PersistentVolumeClaim) {}, false},
+		"a claim's selector": {func(_ *Volumes, c *corev1.PersistentVolumeClaim) { c.Spec.Selector = &requirement }, true},
+		"the nodes of volumes": {func(v *Volumes, _ *corev1.PersistentVolumeClaim) {
+			for i := range 100 {
+				term := &v.local(fmt.Sprint("v", i), "nowhere").Spec.NodeAffinity.Required.NodeSelectorTerms[0]
+				term.MatchExpressions[0].Operator, term.MatchExpressions[0].Values = corev1.NodeSelectorOpIn, values[:200]
+			}
+		}, true},
+		"the nodes of storage": {func(v *Volumes, _ *corev1.PersistentVolumeClaim) {
+			v.Drivers = map[string]*storagev1.CSIDriver{"example.com": {Spec: storagev1.CSIDriverSpec{StorageCapacity: ptr.To(true)}}}
+			v.Capacities = map[string][]*storagev1.CSIStorageCapacity{"late": {{
+				StorageClassName: "late", Capacity: ptr.To(list("storage", "1Ti")["storage"]), NodeTopology: &requirement,
+			}}}
+		}, true},
+	} {
+		w := &world{}
+		for n := range 100 {
+			w.node(fmt.Sprint("n", n))
+		}
+		volumes, claim := storage("example.com")
+		row.change(volumes, claim)
+		s := NewSnapshot(w.nodes, w.pods, nil)
+		s.Volumes = volumes
+		j := jobOf(func(p *corev1.PodTemplateSpec) { p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: data}} })
+		j.Lightly()
+		if j.Judge(s, 100); j.TooMuch() != row.tooMuch {
+			t.Errorf("%s: %.2f of the work that is judged lightly", name, j.Work())
+		}
+	}
+}
+
+// A Job that brings such a selector itself is judged without its volumes.
+func TestALargeSelectorOfAnEphemeralVolume(t *testing.T) {
+	w := &world{}
+	w.node("n")
+	volumes, claim := storage("kubernetes.io/no-provisioner")
+	expect(t, w.judgeStored(volumes, ephemeral(claim), 1), Never, 0, noVolume.Message)
+	claim.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: "k", Operator: metav1.LabelSelectorOpIn, Values: many(2000)},
+	}}
+	a := w.judgeStored(volumes, ephemeral(claim), 1)
+	if expect(t, a, FitsNow, 1, ""); fmt.Sprint(a.Unjudged) != fmt.Sprint([]string{capacity.VolumesField}) {
+		t.Errorf("unjudged: %v", a.Unjudged)
 	}
 }

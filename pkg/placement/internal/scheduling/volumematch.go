@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/storage/volume"
 )
 
@@ -128,10 +129,44 @@ func (s *volumesState) match(bindings []binding, node *corev1.Node, used map[str
 
 func (s *volumesState) choose(b *binding, node *corev1.Node, used map[string]*corev1.PersistentVolume) {
 	b.pv = nil
-	s.work.spend(volumeWork*(1+len(b.candidates)+len(s.Capacities[volume.GetPersistentVolumeClaimClass(b.claim)])), volumesField)
+	capacities := s.Capacities[volume.GetPersistentVolumeClaimClass(b.claim)]
+	read := readingOf(b.claim.Spec.Selector)
+	for _, pv := range b.candidates {
+		read += nodesReadingOf(pv)
+	}
+	for _, c := range capacities {
+		read += readingOf(c.NodeTopology)
+	}
+	s.work.spend(volumeWork*(1+len(b.candidates)+len(capacities))+readLabelWork*read, volumesField)
 	if pv, err := volume.FindMatchingVolume(b.claim, b.candidates, node, used, true, true); err == nil {
 		b.pv = pv
 	}
+}
+
+// readingOf a selector is how many labels, requirements and values it has: each is validated when the
+// selector is read.
+func readingOf(s *metav1.LabelSelector) int {
+	if s == nil {
+		return 0
+	}
+	n := len(s.MatchLabels)
+	for i := range s.MatchExpressions {
+		n += 1 + len(s.MatchExpressions[i].Values)
+	}
+	return n
+}
+
+// nodesReadingOf is the same for the nodes that reach a volume.
+func nodesReadingOf(pv *corev1.PersistentVolume) (n int) {
+	if pv.Spec.NodeAffinity == nil || pv.Spec.NodeAffinity.Required == nil {
+		return 0
+	}
+	for _, t := range pv.Spec.NodeAffinity.Required.NodeSelectorTerms {
+		for i := range t.MatchExpressions {
+			n += 1 + len(t.MatchExpressions[i].Values)
+		}
+	}
+	return n
 }
 
 func requestedStorage(claim *corev1.PersistentVolumeClaim) *resource.Quantity {
