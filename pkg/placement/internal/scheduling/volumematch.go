@@ -130,12 +130,12 @@ func (s *volumesState) match(bindings []binding, node *corev1.Node, used map[str
 func (s *volumesState) choose(b *binding, node *corev1.Node, used map[string]*corev1.PersistentVolume) {
 	b.pv = nil
 	capacities := s.Capacities[volume.GetPersistentVolumeClaimClass(b.claim)]
-	read := readingOf(b.claim.Spec.Selector)
+	read := unusual(readingOf(b.claim.Spec.Selector))
 	for _, pv := range b.candidates {
-		read += nodesReadingOf(pv)
+		read += unusual(nodesReadingOf(pv))
 	}
 	for _, c := range capacities {
-		read += readingOf(c.NodeTopology)
+		read += unusual(readingOf(c.NodeTopology))
 	}
 	s.work.spend(volumeWork*(1+len(b.candidates)+len(capacities))+readLabelWork*read, volumesField)
 	if pv, err := volume.FindMatchingVolume(b.claim, b.candidates, node, used, true, true); err == nil {
@@ -143,8 +143,12 @@ func (s *volumesState) choose(b *binding, node *corev1.Node, used map[string]*co
 	}
 }
 
-// readingOf a selector is how many labels, requirements and values it has: each is validated when the
-// selector is read.
+// unusual is how much more is read of a selector than of those that people write, which volumeWork
+// is for.
+func unusual(reading int) int { return max(reading-8, 0) }
+
+// readingOf a selector is how many labels, requirements and values it has: each is validated when
+// the selector is read.
 func readingOf(s *metav1.LabelSelector) int {
 	if s == nil {
 		return 0
