@@ -48,8 +48,8 @@ func TestNodePoolsShowWhatCanBeAdded(t *testing.T) {
 	s.said("w1", "Jobs may be placed here")
 	s.w1.untilEmpty(s.Context(), t)
 	s.submit("wide", rigtest.Parallel(2))
-	s.submit("wider", rigtest.Parallel(3), rigtest.RunFor(time.Second))
 	s.EventUntil("wide", "Placed", "Placed on worker w1, after scale-up")
+	s.submit("wider", rigtest.Parallel(3), rigtest.RunFor(time.Second))
 	s.EventUntil("wider", "Pending", "0/2 clusters available")
 	s.HubJobUntil("wide", rigtest.Complete)
 
