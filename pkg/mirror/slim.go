@@ -88,14 +88,15 @@ func Lighten(hub *batchv1.Job) {
 	removeTemplate(hub)
 }
 
-// maxHeldOwner bounds what is held of an owner reference, in bytes of protobuf.
-const maxHeldOwner = 1 << 10
+// MaxHeldOwner bounds what is held of an owner reference, in bytes of protobuf. API servers take
+// names and UIDs of any size in it; those of a Job are short.
+const MaxHeldOwner = 1 << 10
 
 // HeldOwner is the controller of an object of the hub, by which it may belong to a group. CronJobs
 // have none.
 func HeldOwner(of metav1.Object) []metav1.OwnerReference {
 	owner := metav1.GetControllerOf(of)
-	if owner == nil || owner.Kind == "CronJob" || owner.Size() > maxHeldOwner {
+	if owner == nil || owner.Kind == "CronJob" || owner.Size() > MaxHeldOwner {
 		return nil
 	}
 	return []metav1.OwnerReference{*owner}

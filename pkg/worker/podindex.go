@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // controllerIndex finds Pods by the UID of the Job that controls them, and those without a
@@ -43,15 +45,11 @@ func indexPod(o client.Object) []string {
 // withoutController is the value of the namespace's Pods without a controller. No UID has a slash.
 func withoutController(namespace string) string { return namespace + "/" }
 
-// maxRef bounds what is held of an owner reference, in bytes of protobuf. API servers take names
-// and UIDs of any size in it; those of a Job are short.
-const maxRef = 1 << 10
-
 // jobRef returns the reference to the Job that controls the object, nil if none does. Other API
 // groups have a kind Job, too.
 func jobRef(o client.Object) *metav1.OwnerReference {
 	ref := metav1.GetControllerOfNoCopy(o)
-	if ref == nil || ref.Kind != "Job" || ref.APIVersion != batchv1.SchemeGroupVersion.String() || ref.Size() > maxRef {
+	if ref == nil || ref.Kind != "Job" || ref.APIVersion != batchv1.SchemeGroupVersion.String() || ref.Size() > mirror.MaxHeldOwner {
 		return nil
 	}
 	return ref

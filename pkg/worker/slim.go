@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/util/decoded"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
@@ -117,7 +118,7 @@ func (s slimming) pod(object any) (any, error) {
 		Finalizers: finalizers,
 	}}
 	if owner := metav1.GetControllerOf(p); owner != nil { // a Pod may have 85,000
-		if owner.Size() > maxRef {
+		if owner.Size() > mirror.MaxHeldOwner {
 			owner = &metav1.OwnerReference{Controller: owner.Controller} // of whatever: no Job
 		}
 		slim.OwnerReferences = []metav1.OwnerReference{*owner}

@@ -59,8 +59,10 @@ func (r *Record) Failed(worker, shape string, job types.NamespacedName, timeout 
 	}
 	for other, e := range r.workers[worker] {
 		if other.shape == shape && other.namespace != "" && other.namespace != job.Namespace && e.isOut(now) {
-			ofAll, _ := r.fail(worker, subject{shape, ""}, job, timeout, now)
-			return slices.MaxFunc([]time.Time{until, ofAll}, time.Time.Compare), true, true
+			if ofAll, _ := r.fail(worker, subject{shape, ""}, job, timeout, now); ofAll.After(until) {
+				until = ofAll
+			}
+			return until, true, true
 		}
 	}
 	return until, false, true

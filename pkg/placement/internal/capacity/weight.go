@@ -22,8 +22,8 @@ const (
 	numberWeight = 64 // more for Gt and Lt: each node's label is read as a number, or that fails
 	portWeight   = 5
 	volumeWeight = 20
-	// readWeight is of each label or value of a selector that is read for each comparison.
-	readWeight  = 70
+	// ReadWeight is of each label or value of a selector that is read for each comparison.
+	ReadWeight  = 70
 	claimWeight = 50
 )
 
@@ -237,16 +237,25 @@ func weighVolumes(spec *corev1.PodSpec) int {
 	weight := volumeWeight * len(claims(spec.Volumes))
 	for i := range spec.Volumes {
 		e := spec.Volumes[i].Ephemeral
-		if e == nil || e.VolumeClaimTemplate == nil || e.VolumeClaimTemplate.Spec.Selector == nil {
+		if e == nil || e.VolumeClaimTemplate == nil {
 			continue
 		}
-		selector := e.VolumeClaimTemplate.Spec.Selector
-		weight += readWeight * len(selector.MatchLabels)
-		for k := range selector.MatchExpressions {
-			weight += readWeight * (1 + len(selector.MatchExpressions[k].Values))
-		}
+		weight += ReadWeight * ReadingOf(e.VolumeClaimTemplate.Spec.Selector)
 	}
 	return weight
+}
+
+// ReadingOf a selector is how many labels, requirements and values it has: each is validated when
+// the selector is read.
+func ReadingOf(s *metav1.LabelSelector) int {
+	if s == nil {
+		return 0
+	}
+	n := len(s.MatchLabels)
+	for i := range s.MatchExpressions {
+		n += 1 + len(s.MatchExpressions[i].Values)
+	}
+	return n
 }
 
 func weighSelector(s *metav1.LabelSelector) int {

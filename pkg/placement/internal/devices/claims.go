@@ -68,7 +68,7 @@ func (t *trial) certain(spec resourcev1.ResourceClaimSpec) resourcev1.ResourceCl
 // reserve keeps the Pods on the nodes of an allocation. Nodes that are selected by very much count
 // as too much work: they're taken to be selected.
 func (t *trial) reserve(allocation *resourcev1.AllocationResult) {
-	if s := allocation.NodeSelector; s == nil || sizeOf(s) > maxSelected || mostRequirements(s) > maxRequirements {
+	if allocation.NodeSelector == nil || sizeOf(allocation.NodeSelector) > maxSelected {
 		return
 	}
 	if node := nodeNamed(allocation.NodeSelector); node != "" {
@@ -83,30 +83,11 @@ func (t *trial) reserve(allocation *resourcev1.AllocationResult) {
 	t.reserved = append(t.reserved, reservation{selector: selector})
 }
 
-// maxSelected bounds what a selector of nodes has: terms, requirements and values together, and
-// maxRequirements the requirements of a term. They are sorted anew with each that is read.
-const (
-	maxSelected     = 1000
-	maxRequirements = 100
-)
+// maxSelected bounds what a selector of nodes has.
+const maxSelected = 1000
 
-// readingOf a selector of nodes is what it takes to read it, which grows with the square of a
-// term's requirements.
-func readingOf(s *corev1.NodeSelector) int {
-	most := mostRequirements(s)
-	return sizeOf(s) + most*most/50
-}
-
-func mostRequirements(s *corev1.NodeSelector) (most int) {
-	if s == nil {
-		return 0
-	}
-	for i := range s.NodeSelectorTerms {
-		most = max(most, len(s.NodeSelectorTerms[i].MatchExpressions), len(s.NodeSelectorTerms[i].MatchFields))
-	}
-	return most
-}
-
+// sizeOf a selector of nodes is what it takes to read it: terms, requirements and values together.
+// A term's requirements are sorted anew with each that is read, so they count by their square, too.
 func sizeOf(s *corev1.NodeSelector) int {
 	if s == nil {
 		return 0
@@ -114,6 +95,7 @@ func sizeOf(s *corev1.NodeSelector) int {
 	size := len(s.NodeSelectorTerms)
 	for i := range s.NodeSelectorTerms {
 		for _, requirements := range [][]corev1.NodeSelectorRequirement{s.NodeSelectorTerms[i].MatchExpressions, s.NodeSelectorTerms[i].MatchFields} {
+			size += len(requirements) * len(requirements) / 10
 			for k := range requirements {
 				size += 1 + len(requirements[k].Values)
 			}

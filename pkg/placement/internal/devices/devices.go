@@ -3,7 +3,6 @@ package devices
 import (
 	"cmp"
 	"slices"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -42,7 +41,7 @@ type Devices struct {
 	inventory *inventory
 	memo      *memo
 	// now and idle are the devices that claims hold now, and in an idle worker.
-	now, idle func() *holding
+	now, idle *holding
 }
 
 // With has other objects of the same worker, and keeps what is known of those that are the same.
@@ -95,8 +94,7 @@ func newDevices(objects Objects, inv *inventory, m *memo) *Devices {
 	for _, template := range objects.Templates {
 		d.templates[types.NamespacedName{Namespace: template.Namespace, Name: template.Name}] = template
 	}
-	d.now = sync.OnceValue(func() *holding { return d.hold(false) })
-	d.idle = sync.OnceValue(func() *holding { return d.hold(true) })
+	d.now, d.idle = d.hold(false), d.hold(true)
 	return d
 }
 

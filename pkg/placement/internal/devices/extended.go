@@ -42,7 +42,8 @@ func (d *Devices) extendedOf(spec *corev1.PodSpec) *extended {
 	e.names = slices.Compact(e.names)
 	e.names = e.names[:min(len(e.names), maxExtended)]
 	for _, name := range e.names {
-		e.requests = append(e.requests, requestsOf(spec, name, d.backs[name].Name))
+		requests := requestsOf(spec, name, d.backs[name].Name)
+		e.requests = append(e.requests, requests[:min(len(requests), resourcev1.DeviceRequestsMaxSize+1)]) // one more is too many
 	}
 	return &e
 }
@@ -59,16 +60,6 @@ func (e *extended) lacking(node *capacity.Node) uint64 {
 		}
 	}
 	return lacks
-}
-
-// count is how many requests there are for what a node lacks.
-func (e *extended) count(lacks uint64) (n int) {
-	for i := 0; lacks > 0; i, lacks = i+1, lacks>>1 {
-		if lacks&1 > 0 {
-			n += len(e.requests[i])
-		}
-	}
-	return n
 }
 
 // requestsFor what a node lacks.

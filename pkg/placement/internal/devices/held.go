@@ -23,12 +23,6 @@ type holding struct {
 	alike map[string]int32
 }
 
-// Prepare reads the claims. Otherwise the first Trial does.
-func (d *Devices) Prepare() {
-	d.now()
-	d.idle()
-}
-
 // hold reads all claims; in an idle worker, those of Pods that last.
 func (d *Devices) hold(idle bool) *holding {
 	h := held{}

@@ -86,9 +86,9 @@ func newInventory(published []*resourcev1.ResourceSlice, minor int, before *inve
 
 // selectingOf a slice is how much it takes to read its selectors of nodes.
 func selectingOf(s *resourcev1.ResourceSlice) int {
-	size := readingOf(s.Spec.NodeSelector)
+	size := sizeOf(s.Spec.NodeSelector)
 	for i := range s.Spec.Devices {
-		size += readingOf(s.Spec.Devices[i].NodeSelector)
+		size += sizeOf(s.Spec.Devices[i].NodeSelector)
 	}
 	return size
 }

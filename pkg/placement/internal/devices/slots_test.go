@@ -114,15 +114,15 @@ func someDevicesWanted(chance *rand.Rand) corev1.PodSpec {
 func TestNodesThatAreAlike(t *testing.T) {
 	o := worker()
 	d := New(o)
-	if a, b := d.now().alike["a"], d.now().alike["b"]; a != b {
+	if a, b := d.now.alike["a"], d.now.alike["b"]; a != b {
 		t.Error("nodes with the same devices aren't alike")
 	}
 	o.allocated("a", "gpu-0", "ends")
 	d = d.With(o)
-	if a, b := d.now().alike["a"], d.now().alike["b"]; a == b {
+	if a, b := d.now.alike["a"], d.now.alike["b"]; a == b {
 		t.Error("a node with one device less is like the other")
 	}
-	if a, b := d.idle().alike["a"], d.idle().alike["b"]; a != b {
+	if a, b := d.idle.alike["a"], d.idle.alike["b"]; a != b {
 		t.Error("nodes whose Pods end aren't alike in an idle worker")
 	}
 	known := d.memo

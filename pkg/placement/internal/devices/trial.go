@@ -67,10 +67,10 @@ func (d *Devices) Trial(namespace string, spec *corev1.PodSpec, at scheduling.Mo
 		return nil
 	}
 	left := d.memo.allow()
-	t := &trial{Devices: d, holding: d.now(), at: at, namespace: namespace, extended: e, wishes: map[uint64]*wish{}, left: &left}
+	t := &trial{Devices: d, holding: d.now, at: at, namespace: namespace, extended: e, wishes: map[uint64]*wish{}, left: &left}
 	t.states, t.outcomes = map[string]*structured.AllocatedState{}, map[string]outcome{}
 	if at != scheduling.Now {
-		t.holding = d.idle()
+		t.holding = d.idle
 	}
 	for i := range spec.ResourceClaims {
 		t.read(&spec.ResourceClaims[i])
@@ -109,18 +109,17 @@ func (t *trial) unavailable(node *capacity.Node) string {
 func (t *trial) wishOn(node *capacity.Node) *wish {
 	lacks := t.extended.lacking(node)
 	w, known := t.wishes[lacks]
-	switch {
-	case known:
-	case t.extended.count(lacks) > resourcev1.DeviceRequestsMaxSize: // API servers store no such claim
-		w = &wish{tooMany: true, answers: map[int32]answer{}}
-	default:
+	if !known {
 		w = t.wish(t.extended.requestsFor(lacks))
+		t.wishes[lacks] = w
 	}
-	t.wishes[lacks] = w
 	return w
 }
 
 func (t *trial) wish(requests []resourcev1.DeviceRequest) *wish {
+	if len(requests) > resourcev1.DeviceRequestsMaxSize { // API servers store no such claim
+		return &wish{tooMany: true, answers: map[int32]answer{}}
+	}
 	w := &wish{claims: slices.Concat(t.shared, t.templates), answers: map[int32]answer{}}
 	if len(requests) > 0 {
 		w.claims = append(w.claims, t.claim("<extended-resources>", resourcev1.ResourceClaimSpec{

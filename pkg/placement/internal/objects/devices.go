@@ -66,14 +66,10 @@ func (s *Store) read(minor int, pods *scheduling.Pods, claims []*resourcev1.Reso
 		Lasts: func(uid types.UID) bool { _, lasts := pods.Owner(uid); return lasts },
 		Minor: minor,
 	}
-	var d *devices.Devices
 	if s.compiled != nil {
-		d = s.compiled.With(objects)
-	} else {
-		d = devices.New(objects)
+		return s.compiled.With(objects)
 	}
-	d.Prepare()
-	return d
+	return devices.New(objects)
 }
 
 // isOwn reports whether only Pods of one Job have a claim, whether it was made for one of them or

@@ -6,8 +6,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/storage/volume"
+
+	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 )
 
 func (s *volumesState) check(p *place) *Reason {
@@ -130,14 +131,14 @@ func (s *volumesState) match(bindings []binding, node *corev1.Node, used map[str
 func (s *volumesState) choose(b *binding, node *corev1.Node, used map[string]*corev1.PersistentVolume) {
 	b.pv = nil
 	capacities := s.Capacities[volume.GetPersistentVolumeClaimClass(b.claim)]
-	read := unusual(readingOf(b.claim.Spec.Selector))
+	read := unusual(capacity.ReadingOf(b.claim.Spec.Selector))
 	for _, pv := range b.candidates {
 		read += unusual(nodesReadingOf(pv))
 	}
 	for _, c := range capacities {
-		read += unusual(readingOf(c.NodeTopology))
+		read += unusual(capacity.ReadingOf(c.NodeTopology))
 	}
-	s.work.spend(volumeWork*(1+len(b.candidates)+len(capacities))+readLabelWork*read, volumesField)
+	s.work.spend(volumeWork*(1+len(b.candidates)+len(capacities))+capacity.ReadWeight*read, volumesField)
 	if pv, err := volume.FindMatchingVolume(b.claim, b.candidates, node, used, true, true); err == nil {
 		b.pv = pv
 	}
@@ -147,20 +148,7 @@ func (s *volumesState) choose(b *binding, node *corev1.Node, used map[string]*co
 // is for.
 func unusual(reading int) int { return max(reading-8, 0) }
 
-// readingOf a selector is how many labels, requirements and values it has: each is validated when
-// the selector is read.
-func readingOf(s *metav1.LabelSelector) int {
-	if s == nil {
-		return 0
-	}
-	n := len(s.MatchLabels)
-	for i := range s.MatchExpressions {
-		n += 1 + len(s.MatchExpressions[i].Values)
-	}
-	return n
-}
-
-// nodesReadingOf is the same for the nodes that reach a volume.
+// nodesReadingOf a volume is what is read of the nodes that reach it.
 func nodesReadingOf(pv *corev1.PersistentVolume) (n int) {
 	if pv.Spec.NodeAffinity == nil || pv.Spec.NodeAffinity.Required == nil {
 		return 0

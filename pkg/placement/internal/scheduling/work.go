@@ -15,14 +15,12 @@ const (
 	podWork    = 2  // to look at a Pod, or a kind of them
 	labelBytes = 16 // of Pods' labels, for one unit
 	volumeWork = 32 // to compare a volume, or an amount of storage, with a node
-	// readLabelWork is for each label or value of a selector that is read for each comparison.
-	readLabelWork = 70
-	checkWork     = 4  // to ask one constraint about a place
-	limitWork     = 64 // to fill in, or compare, one resource of a container, or of a quota
-	keyBytes      = 4  // of a worker's objects in a key, for one unit
-	attendWork    = 40 // to find a group member's slots on a node
-	takingWork    = 4  // to find what a rival takes of one resource there
-	optionWork    = 8  // to choose it, or another place
+	checkWork  = 4  // to ask one constraint about a place
+	limitWork  = 64 // to fill in, or compare, one resource of a container, or of a quota
+	keyBytes   = 4  // of a worker's objects in a key, for one unit
+	attendWork = 40 // to find a group member's slots on a node
+	takingWork = 4  // to find what a rival takes of one resource there
+	optionWork = 8  // to choose it, or another place
 	// lookEvery is the work between two looks at the clock.
 	lookEvery = 200_000
 	// domainsPerWork is how many domains are counted in one unit.
