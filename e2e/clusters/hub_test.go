@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -302,7 +301,8 @@ func (p *placed) next(key types.NamespacedName) <-chan struct{} {
 }
 
 // MirrorChanged closes what next gave out.
-func (p *placed) MirrorChanged(_ string, key types.NamespacedName, _ *batchv1.Job) {
+func (p *placed) MirrorChanged(_ string, c clusters.MirrorChange) {
+	key := c.Key
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if c := p.heard[key.String()]; c != nil {

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -58,6 +59,25 @@ const (
 	// Transition changes conditions or times. A Job has only a few.
 	Transition Change = "Transition"
 )
+
+// IsProgress reports whether all that has changed of a Job are its counters and indexes, of which
+// none falls, and that its end is announced. Its Job controller alone changes these.
+func IsProgress(before, after *batchv1.Job) bool {
+	falls := after.Status.Succeeded < before.Status.Succeeded || after.Status.Failed < before.Status.Failed
+	return !falls && equality.Semantic.DeepEqual(withoutProgress(before), withoutProgress(after))
+}
+
+func withoutProgress(job *batchv1.Job) *batchv1.Job {
+	rest := *job
+	rest.ResourceVersion, rest.ManagedFields = "", nil
+	rest.Status = batchv1.JobStatus{
+		StartTime: job.Status.StartTime, CompletionTime: job.Status.CompletionTime,
+		Conditions: slices.DeleteFunc(slices.Clone(job.Status.Conditions), func(c batchv1.JobCondition) bool {
+			return c.Type == batchv1.JobSuccessCriteriaMet || c.Type == batchv1.JobFailureTarget
+		}),
+	}
+	return &rest
+}
 
 // Why is the reason of a Deferred.
 type Why string

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -13,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/feed"
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
 	"github.com/jobferry/jobferry/pkg/placement"
 )
@@ -105,13 +105,15 @@ type PodListener interface {
 	WorkersChanged()
 }
 
+// MirrorChange is an event of a mirror.
+type MirrorChange = feed.MirrorChange
+
 // Listener is called on changes, once the Registry and its workers show them. Its methods are
 // called from many goroutines and must not block.
 type Listener interface {
-	// MirrorChanged: a Job of this origin was added, changed or deleted in a worker. Of one that had
-	// ended when it was deleted, or that is gone without having been deleted, last is its last state;
-	// it must not be modified. Nil: another change.
-	MirrorChanged(worker string, key types.NamespacedName, last *batchv1.Job)
+	// MirrorChanged: a Job of this origin was added, changed or deleted in a worker. The last state of
+	// one that is gone is told before the rest shows that: another call follows.
+	MirrorChanged(worker string, c MirrorChange)
 	// WorkerChanged: a worker was registered or removed, or its View changed.
 	WorkerChanged(worker string)
 	// WorkerRestored: a worker's etcd was put back to an earlier state. What is known of its objects,

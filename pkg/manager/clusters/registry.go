@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 
-	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -215,12 +214,13 @@ func (r *Registry) remove(name string) {
 // callbacks are what a feed calls.
 func (r *Registry) callbacks(name string) feed.Options {
 	options := feed.Options{
-		MirrorChanged: func(key types.NamespacedName, exists bool, last *batchv1.Job) {
-			if last != nil { // known before the worker is no holder any more
-				r.tell(func(l Listener) { l.MirrorChanged(name, key, last) })
+		MirrorChanged: func(c MirrorChange) {
+			if c.Last != nil { // known before the worker is no holder any more
+				r.tell(func(l Listener) { l.MirrorChanged(name, c) })
+				c.Last = nil
 			}
-			r.recordMirror(name, key, exists)
-			r.tell(func(l Listener) { l.MirrorChanged(name, key, nil) })
+			r.recordMirror(name, c.Key, c.Exists)
+			r.tell(func(l Listener) { l.MirrorChanged(name, c) })
 			r.mirrorsChanged(name)
 		},
 		CapacityFreed: func(c placement.Change) { r.tell(func(l Listener) { l.CapacityFreed(name, c) }) },

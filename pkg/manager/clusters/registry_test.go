@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
-	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/placement"
@@ -23,7 +22,8 @@ type observer struct {
 	holders []string
 }
 
-func (o *observer) MirrorChanged(_ string, key types.NamespacedName, _ *batchv1.Job) {
+func (o *observer) MirrorChanged(_ string, c MirrorChange) {
+	key := c.Key
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.holders = append(o.holders, names(o.registry.MirrorHolders(key)))
@@ -85,23 +85,23 @@ func TestMirrorHoldersFollowTheMirrorsEvents(t *testing.T) {
 	w := newWorld(t)
 	o := &observer{registry: w.registry}
 	w.registry.AddListener(o)
-	changed := map[string]func(key types.NamespacedName, exists bool, last *batchv1.Job){}
+	changed := map[string]func(MirrorChange){}
 	for _, name := range []string{"c", "a", "b"} {
 		w.register(name, []byte("rubbish"))
 		changed[name] = w.registry.callbacks(name).MirrorChanged
 	}
 	key := types.NamespacedName{Namespace: "team", Name: "j"}
 
-	changed["c"](key, true, nil)
-	changed["a"](types.NamespacedName{Namespace: "team", Name: "other"}, true, nil)
+	changed["c"](MirrorChange{Key: key, Exists: true})
+	changed["a"](MirrorChange{Key: types.NamespacedName{Namespace: "team", Name: "other"}, Exists: true})
 	before := w.registry.MirrorHolders(key)
-	changed["a"](key, true, nil)
-	changed["a"](key, true, nil)
-	changed["b"](key, true, nil)
-	changed["c"](key, false, nil)
-	changed["c"](key, false, nil)
+	changed["a"](MirrorChange{Key: key, Exists: true})
+	changed["a"](MirrorChange{Key: key, Exists: true})
+	changed["b"](MirrorChange{Key: key, Exists: true})
+	changed["c"](MirrorChange{Key: key})
+	changed["c"](MirrorChange{Key: key})
 	w.registry.remove("a")
-	changed["a"](key, true, nil) // too late
+	changed["a"](MirrorChange{Key: key, Exists: true}) // too late
 
 	want := []string{"[c]", "[a]", "[a c]", "[a c]", "[a b c]", "[a b]", "[a b]", "[b]"}
 	if diff := cmp.Diff(want, o.holders); diff != "" {
@@ -110,7 +110,7 @@ func TestMirrorHoldersFollowTheMirrorsEvents(t *testing.T) {
 	if got := names(before); got != "[c]" {
 		t.Errorf("an earlier answer became %s", got)
 	}
-	changed["b"](key, false, nil)
+	changed["b"](MirrorChange{Key: key})
 	if n := len(w.registry.holders); n != 0 {
 		t.Errorf("remembers %d names", n)
 	}

@@ -117,11 +117,9 @@ func (w *Worker) HasMirrors() bool { return w.feed.Held() > 0 }
 func (w *Worker) LastStart() time.Time { return w.feed.LastStart() }
 
 // mirrorChanged calls on, and wakes the supervisor when the worker is full, or no more.
-func (w *Worker) mirrorChanged(
-	call func(types.NamespacedName, bool, *batchv1.Job),
-) func(types.NamespacedName, bool, *batchv1.Job) {
-	return func(key types.NamespacedName, exists bool, last *batchv1.Job) {
-		call(key, exists, last)
+func (w *Worker) mirrorChanged(call func(MirrorChange)) func(MirrorChange) {
+	return func(c MirrorChange) {
+		call(c)
 		if w.isFull() != w.View().Full {
 			w.wake()
 		}

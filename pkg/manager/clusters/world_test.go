@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -78,12 +77,12 @@ func newStandby(t *testing.T, edits ...func(*Options)) *world {
 
 // MirrorChanged, WorkerChanged and CapacityFreed make until look again, as do the requests to the
 // server.
-func (w *world) MirrorChanged(string, types.NamespacedName, *batchv1.Job) { w.changed() }
-func (w *world) WorkerChanged(string)                                     { w.changed() }
-func (w *world) CapacityFreed(string, placement.Change)                   { w.changed() }
-func (w *world) WorkerRestored(string)                                    { w.restored.Add(1) }
-func (w *world) PodsStuck(string, types.NamespacedName)                   {}
-func (w *world) PodUnlabelled(string, types.NamespacedName, types.UID)    {}
+func (w *world) MirrorChanged(string, MirrorChange)                    { w.changed() }
+func (w *world) WorkerChanged(string)                                  { w.changed() }
+func (w *world) CapacityFreed(string, placement.Change)                { w.changed() }
+func (w *world) WorkerRestored(string)                                 { w.restored.Add(1) }
+func (w *world) PodsStuck(string, types.NamespacedName)                {}
+func (w *world) PodUnlabelled(string, types.NamespacedName, types.UID) {}
 
 func (w *world) changed() {
 	select {

@@ -71,7 +71,7 @@ func TestMirroredInStep(t *testing.T) {
 		"a busy hub isn't told of a start at once": {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), running(0)), given: busyHub(1900 * time.Millisecond), after: 100 * time.Millisecond},
 		"but in time":     {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), running(0)), given: busyHub(2 * time.Second), then: []string{"status"}},
 		"after a restart": {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), running(0)), given: func(s *Snapshot) { s.WritesInFlight = 100 }, then: []string{"status"}},
-		"nor of progress, and is looked at again": {hub: started(), mirror: mirrorOf(hubJob(), running(1)), given: busyHub(500 * time.Millisecond), after: time.Second},
+		"nor of progress, and is looked at again": {hub: started(), mirror: mirrorOf(hubJob(), running(1)), given: busyHub(500 * time.Millisecond), after: 1500 * time.Millisecond},
 		"it waits for the end that is announced":  {hub: started(), mirror: mirrorOf(hubJob(), announced), given: busyHub(1900 * time.Millisecond), after: 100 * time.Millisecond},
 		"it's told of the end at once":            {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), ended), given: busyHub(0), then: []string{"status"}},
 		"a hub that doesn't answer for long": {hub: started(), mirror: mirrorOf(hubJob(), running(1)), given: func(s *Snapshot) {

@@ -18,7 +18,7 @@ const (
 	// maxProgressFloor bounds how long progress waits for a busy hub.
 	maxProgressFloor = 10 * time.Second
 	// recheckBusy is when to decide again whether the hub is still busy.
-	recheckBusy = time.Second
+	recheckBusy = 2 * time.Second
 )
 
 // writeStatus writes a status that is due; one that can wait for the next change does, so that both
@@ -55,9 +55,10 @@ func (s *Snapshot) progressFloor() time.Duration {
 	return min(s.Timing.ProgressFloor*time.Duration(mirrors+busy), max(maxProgressFloor, s.Timing.ProgressFloor))
 }
 
-// onlyStarts reports whether all that is new, besides progress, is that the Job has started.
+// onlyStarts reports whether all that is new, besides progress, is that the Job has started, and
+// perhaps that it will end.
 func (s *Snapshot) onlyStarts(next *batchv1.JobStatus) bool {
-	isOther := func(c batchv1.JobCondition) bool { return !hubstate.IsOurs(c.Type) }
+	isOther := func(c batchv1.JobCondition) bool { return !hubstate.IsOurs(c.Type) && !announcesEnd(c) }
 	return s.Job.Status.StartTime == nil && !slices.ContainsFunc(next.Conditions, isOther)
 }
 
@@ -68,8 +69,10 @@ func (s *Snapshot) onlyAnnouncesEnd(next *batchv1.JobStatus) bool {
 	added := slices.DeleteFunc(slices.Clone(next.Conditions), func(n batchv1.JobCondition) bool {
 		return slices.ContainsFunc(shown.Conditions, func(c batchv1.JobCondition) bool { return c.Type == n.Type })
 	})
-	isMore := func(c batchv1.JobCondition) bool {
-		return c.Type != batchv1.JobSuccessCriteriaMet && c.Type != batchv1.JobFailureTarget
-	}
+	isMore := func(c batchv1.JobCondition) bool { return !announcesEnd(c) }
 	return len(added) > 0 && !slices.ContainsFunc(added, isMore) && shown.StartTime.Equal(next.StartTime)
+}
+
+func announcesEnd(c batchv1.JobCondition) bool {
+	return c.Type == batchv1.JobSuccessCriteriaMet || c.Type == batchv1.JobFailureTarget
 }

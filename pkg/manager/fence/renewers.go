@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -142,7 +141,7 @@ func (all *Renewers) WorkerRestored(string) {}
 
 // MirrorChanged implements clusters.Listener: the Lease is deleted after the last mirror of a
 // worker that is being removed.
-func (all *Renewers) MirrorChanged(name string, _ types.NamespacedName, _ *batchv1.Job) {
+func (all *Renewers) MirrorChanged(name string, _ clusters.MirrorChange) {
 	if w, ok := all.registry.Get(name); ok && mayBeReleased(w) {
 		all.wake(name)
 	}

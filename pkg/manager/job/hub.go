@@ -25,6 +25,8 @@ import (
 // patchPlacement writes what a placement changes, and our finalizer, in one write. It returns the
 // whole Job of the answer: its mirror is made from that.
 func (r *Reconciler) patchPlacement(ctx context.Context, t *turn, changes hubstate.Changes) (*batchv1.Job, error) {
+	r.inFlight.Add(1)
+	defer r.inFlight.Add(-1)
 	next := t.Job.Status
 	next.Conditions = changes.Conditions(t.Job, next.Conditions, r.clock.Now())
 	patch := mirror.StatusPatch(t.Job, &next, mirror.Finalizers(t.Job, true))

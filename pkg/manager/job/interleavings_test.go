@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 )
 
@@ -88,7 +89,7 @@ func TestTwoJobsOfOneNameShareNoRecord(t *testing.T) {
 	w.hub.change(jobKey, func(j *batchv1.Job) { j.Finalizers = nil })
 	delete(w.worker("a").api.jobs, jobKey)
 	delete(w.worker("a").seen, jobKey)
-	w.triggers.MirrorChanged("a", jobKey, nil)
+	w.triggers.MirrorChanged("a", clusters.MirrorChange{Key: jobKey})
 	w.submits(aJob("train"))
 	next := w.hub.jobs[jobKey].DeepCopy()
 	w.seen[jobKey] = next // the cache has it, the handler has not

@@ -147,7 +147,7 @@ func (r *Reconciler) step(ctx context.Context, key types.NamespacedName) (next c
 // look gathers what is known of a Job now.
 func (r *Reconciler) look(ctx context.Context, key types.NamespacedName) *turn {
 	now, rec, holders := r.clock.Now(), r.store.open(key), r.workers.holders(key)
-	k := rec.read(now)
+	k := rec.beginLook(now)
 	for _, w := range holders {
 		k.holders = append(k.holders, w.Name())
 	}
@@ -188,6 +188,8 @@ func (r *Reconciler) finish(t *turn, plan dispatch.Plan, result result) ctrl.Res
 		m.reported.keep(append(result.reports, plan.Reports...))
 		if !plan.Behind {
 			m.mirrorChanged = time.Time{}
+		} else if after > 0 {
+			m.lookDue = t.Now.Add(after)
 		}
 		if t.known.isShown && m.hub == t.known.hub {
 			m.hub = ownWrite{} // the event came before the answer: no other will drop it

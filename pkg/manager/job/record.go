@@ -58,6 +58,9 @@ type memory struct {
 	statusWritten time.Time
 	// mirrorChanged is when the first change of a mirror arrived that the hub Job doesn't show.
 	mirrorChanged time.Time
+	// lookDue is when the Job is looked at again as its status waits to be written; zero: it doesn't,
+	// or a look is under way. Progress waits for that look.
+	lookDue time.Time
 	// deletion is the propagation policy with which the hub Job is being deleted; empty: it wasn't
 	// seen being deleted.
 	deletion metav1.DeletionPropagation
@@ -221,6 +224,17 @@ func (m *memory) forgetLife() {
 	m.firstSeen, m.answered, m.statusWritten, m.mirrorChanged = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	m.answer, m.spec, m.returning = "", seenSpec{}, returning{}
 	m.passedOver, m.obstacles, m.usedBefore, m.rejected = nil, nil, nil, ""
+}
+
+// beginLook returns a copy of the memory, before anything else is read: later changes have the Job
+// looked at again.
+func (r *record) beginLook(now time.Time) known {
+	r.store.mu.Lock()
+	if !r.lookDue.IsZero() {
+		r.lookDue = time.Time{}
+	}
+	r.store.mu.Unlock()
+	return r.read(now)
 }
 
 // read returns a copy of the memory.

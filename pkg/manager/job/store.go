@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unique"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -213,6 +214,14 @@ func (s *store) forgetAnswers(worker string) {
 		}
 		unlink(s.large, worker, r)
 	}
+}
+
+// looksSoon reports whether a Job is looked at anyway, as its status waits to be written.
+func (s *store) looksSoon(key types.NamespacedName, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.records[key]
+	return r != nil && r.lookDue.After(now)
 }
 
 // all returns the names of all records.

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
+	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/flapping"
 	"github.com/jobferry/jobferry/pkg/manager/group"
@@ -127,14 +128,17 @@ func (t *triggers) GroupJobs(of group.ID) ([]types.NamespacedName, bool) {
 }
 
 // MirrorChanged implements clusters.Listener.
-func (t *triggers) MirrorChanged(worker string, key types.NamespacedName, last *batchv1.Job) {
+func (t *triggers) MirrorChanged(worker string, c clusters.MirrorChange) {
+	now := t.clock.Now()
 	if w, ok := t.workers.get(worker); ok {
-		m, _ := w.Mirror(key)
-		if t.store.observeMirror(worker, key, m, last, t.clock.Now()) {
+		m, _ := w.Mirror(c.Key)
+		if echo := t.store.observeMirror(worker, c.Key, m, c.Last, now); echo || c.Last != nil {
 			return
 		}
 	}
-	t.Enqueue(key)
+	if !t.store.looksSoon(c.Key, now) || !c.IsProgress() {
+		t.Enqueue(c.Key)
+	}
 }
 
 // WorkerChanged implements clusters.Listener.
@@ -191,7 +195,11 @@ func (t *triggers) CapacityFreed(worker string, c placement.Change) { t.line.Cha
 
 // PodsStuck implements clusters.Listener. Nothing of the mirror changes when the scheduler or a
 // kubelet says that a Pod of it can't start.
-func (t *triggers) PodsStuck(_ string, key types.NamespacedName) { t.Enqueue(key) }
+func (t *triggers) PodsStuck(_ string, key types.NamespacedName) {
+	if !t.store.looksSoon(key, t.clock.Now()) {
+		t.Enqueue(key)
+	}
+}
 
 // PodUnlabelled implements clusters.Listener. A Pod that its mirror doesn't select is let go by the
 // Job controller, which makes another one in its place, and so on.

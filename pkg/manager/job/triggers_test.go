@@ -321,3 +321,35 @@ func TestWhatComesAfterTheStartComesFirst(t *testing.T) {
 		t.Errorf("reconciled %q", got)
 	}
 }
+
+// Of a mirror whose status waits to be written, neither more progress nor a Pod has the Job looked
+// at before that is due. All else has.
+func TestProgressWaitsForTheNextLook(t *testing.T) {
+	w := newWorld(t)
+	w.submits(aJob("train", func(j *batchv1.Job) { *j.Spec.Completions = 9 }))
+	w.step(time.Minute)
+	w.worker("a").completes(1)
+	w.run()
+	w.worker("a").completes(1)
+	w.run() // it waits for its turn
+	w.worker("a").completes(1)
+	w.deliver()
+	w.triggers.PodsStuck("a", jobKey)
+	if got := w.queue.requests; len(got) > 0 {
+		w.fail("enqueued %v for progress", got)
+	}
+	w.worker("a").api.change(jobKey, func(j *batchv1.Job) { j.Labels["added"] = "there" })
+	w.deliver()
+	if got := w.queue.requests; len(got) != 1 {
+		w.fail("enqueued %v for a label", got)
+	}
+	w.step(time.Hour)
+	if got := w.hub.jobs[jobKey].Status.Succeeded; got != 3 {
+		w.fail("the hub shows %d completions", got)
+	}
+	w.worker("a").completes(1)
+	w.deliver()
+	if got := w.queue.requests; len(got) != 1 {
+		w.fail("enqueued %v for progress that nothing waits for", got)
+	}
+}

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -21,6 +22,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/manager/carry/copier"
+	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/group"
 	"github.com/jobferry/jobferry/pkg/mirror"
@@ -189,21 +191,20 @@ func (w *world) deliver() (changed bool) {
 		}
 		differences(v.mirrors(), v.seen, func(before, after *batchv1.Job) {
 			changed = true
-			var last *batchv1.Job
+			c := clusters.MirrorChange{Key: keyOf(cmp.Or(after, before)), Exists: after != nil, IsProgress: func() bool {
+				return before != nil && after != nil && !mirror.Finished(after) && mirror.IsProgress(before, after)
+			}}
 			if after == nil {
-				last = v.lastOf(before)
+				c.Last = v.lastOf(before)
 			}
-			w.triggers.MirrorChanged(v.Name(), keyOf(cmpOr(after, before)), last)
+			if c.Last != nil {
+				w.triggers.MirrorChanged(v.Name(), c)
+				c.Last = nil
+			}
+			w.triggers.MirrorChanged(v.Name(), c)
 		})
 	}
 	return changed
-}
-
-func cmpOr(a, b *batchv1.Job) *batchv1.Job {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // mirrors are the Jobs of this origin, which is what the manager watches.

@@ -28,9 +28,7 @@ type Options struct {
 	// MaxMirrors is how many mirrors the worker may have.
 	MaxMirrors func() int
 
-	// MirrorChanged is told of the last state of a mirror that is gone; nil: it was being deleted, and
-	// hadn't ended by itself.
-	MirrorChanged func(key types.NamespacedName, exists bool, last *batchv1.Job)
+	MirrorChanged func(MirrorChange)
 	CapacityFreed func(placement.Change)
 	PodsStuck     func(types.NamespacedName)
 	// PodUnlabelled: a Pod that a Job controls lacks the label by which a mirror selects its Pods.

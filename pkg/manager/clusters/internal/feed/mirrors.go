@@ -19,11 +19,24 @@ import (
 
 // mirrorCallbacks are called on events of a worker's mirrors. They must not block.
 type mirrorCallbacks struct {
-	// changed is told of the last state of a mirror that is gone: see lastOf.
-	changed func(key types.NamespacedName, exists bool, last *batchv1.Job)
+	changed func(MirrorChange)
 	// started: the Job controller has started one.
 	started func()
 }
+
+// MirrorChange is an event of a mirror.
+type MirrorChange struct {
+	Key types.NamespacedName
+	// Exists: the worker has the mirror.
+	Exists bool
+	// Last is the last state of a mirror that is gone, and had ended, or wasn't being deleted; nil:
+	// neither. It must not be modified.
+	Last *batchv1.Job
+	// IsProgress compares with the state before, see mirror.IsProgress.
+	IsProgress func() bool
+}
+
+func never() bool { return false }
 
 // mirrors are the Jobs of this origin in a worker.
 type mirrors struct {
@@ -60,7 +73,9 @@ func (m *mirrors) sink(handler cache.ResourceEventHandler) sink {
 
 func mirrorHandler(callbacks mirrorCallbacks) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) { callbacks.changed(keyOf(object), true, nil) },
+		AddFunc: func(object any) {
+			callbacks.changed(MirrorChange{Key: keyOf(object), Exists: true, IsProgress: never})
+		},
 		UpdateFunc: func(before, object any) {
 			if packed.Same(before, object) {
 				return
@@ -68,9 +83,11 @@ func mirrorHandler(callbacks mirrorCallbacks) cache.ResourceEventHandler {
 			if !hasStarted(before) && hasStarted(object) {
 				callbacks.started()
 			}
-			callbacks.changed(keyOf(object), true, nil)
+			callbacks.changed(MirrorChange{Key: keyOf(object), Exists: true, IsProgress: func() bool { return isProgress(before, object) }})
 		},
-		DeleteFunc: func(object any) { callbacks.changed(keyOf(object), false, lastOf(object)) },
+		DeleteFunc: func(object any) {
+			callbacks.changed(MirrorChange{Key: keyOf(object), Last: lastOf(object), IsProgress: never})
+		},
 	}
 }
 
@@ -90,6 +107,12 @@ func lastOf(object any) *batchv1.Job {
 		return nil
 	}
 	return job
+}
+
+func isProgress(before, after any) bool {
+	was, ok := before.(*packed.Job)
+	is, same := after.(*packed.Job)
+	return ok && same && !is.Facts().Finished && mirror.IsProgress(was.Unpack(), is.Unpack())
 }
 
 func hasStarted(object any) bool {

@@ -8,7 +8,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/jobferry/jobferry/pkg/manager/packed"
@@ -26,8 +25,8 @@ func TestEventsOfMirrors(t *testing.T) {
 	}
 	mirror, ended := pack(nil), pack(nil, batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue})
 	var told []string
-	handler := mirrorHandler(mirrorCallbacks{changed: func(key types.NamespacedName, exists bool, last *batchv1.Job) {
-		told = append(told, fmt.Sprint(key, " ", exists, " ", last != nil))
+	handler := mirrorHandler(mirrorCallbacks{changed: func(c MirrorChange) {
+		told = append(told, fmt.Sprint(c.Key, " ", c.Exists, " ", c.Last != nil))
 	}})
 	handler.OnAdd(mirror, true)
 	handler.OnUpdate(mirror, mirror)
