@@ -2,7 +2,6 @@ package worker
 
 import (
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -103,19 +102,31 @@ func (m *memory) find(key types.NamespacedName, uid types.UID) *pending {
 	return nil
 }
 
-// adopters are the Jobs that may adopt the Pod. One that was never synced finds it in its first
-// sync.
+// maxAdopters bounds the Jobs that are offered one Pod, which one of them can adopt: a tenant may
+// make thousands with the same selector.
+const maxAdopters = 100
+
+// adopters are Jobs that may adopt the Pod. Others, and one that was never synced, find it in their
+// next sync.
 func (m *memory) adopters(p *corev1.Pod) (jobs []types.NamespacedName) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	if len(p.Labels) == 0 {
 		return nil
 	}
-	candidates := m.manual[p.Namespace].UnsortedList()
-	if key, is := m.byUID[types.UID(p.Labels[batchv1.ControllerUidLabel])]; is && key.Namespace == p.Namespace {
-		candidates = append(candidates, key)
+	key, is := m.byUID[types.UID(p.Labels[batchv1.ControllerUidLabel])]
+	if is && key.Namespace == p.Namespace && m.jobs[key].selector.Matches(p.Labels) {
+		jobs = append(jobs, key)
 	}
-	return slices.DeleteFunc(candidates, func(key types.NamespacedName) bool { return !m.jobs[key].selector.Matches(p.Labels) })
+	for key := range m.manual[p.Namespace] {
+		if len(jobs) == maxAdopters {
+			break
+		}
+		if m.jobs[key].selector.Matches(p.Labels) {
+			jobs = append(jobs, key)
+		}
+	}
+	return jobs
 }
 
 // forgetWritten drops a large Job as it was written: the next sync reads it from the API server.

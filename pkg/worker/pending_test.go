@@ -78,6 +78,12 @@ func TestAdopters(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, row.got, row.want)
 		}
 	}
+	for i := range 10 * maxAdopters {
+		see("tenant", fmt.Sprint("same-", i), map[string]string{"app": "a"})
+	}
+	if got := adopters("tenant", map[string]string{"app": "a"}); len(got) != maxAdopters {
+		t.Errorf("a Pod is shown to %d Jobs with one selector", len(got))
+	}
 	uid = "next-"
 	see("team", "generated", map[string]string{"app": "a"}) // made anew, with a selector of its own
 	if got := adopters("team", byUID("generated")); len(got) > 0 {

@@ -1,6 +1,8 @@
 package clusters
 
 import (
+	"net/http"
+
 	"k8s.io/client-go/rest"
 
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
@@ -33,6 +35,10 @@ func ParseKubeconfig(raw []byte) (*rest.Config, error) { return link.ParseKubeco
 func NewTransport(kubeconfig []byte, options TransportOptions) (*Transport, error) {
 	return link.NewTransport(kubeconfig, options)
 }
+
+// DecodeOnly has client-go decode an answer only if it's of one of some media types, whose bounds
+// are known.
+func DecodeOnly(resp *http.Response, types ...string) { link.DecodeOnly(resp, types...) }
 
 // HasCostlyQuantity reports whether an object in JSON has a quantity that mayn't be decoded.
 func HasCostlyQuantity(object []byte) bool { return link.HasCostlyQuantity(object) }

@@ -20,6 +20,8 @@ import (
 const (
 	maxAnswerBytes = 4 << 20
 	maxErrorBytes  = 64 << 10
+	// maxErrorValues and maxErrorFields bound a Status, or what a worker sends instead.
+	maxErrorValues, maxErrorFields = 200, 2000
 	// maxAnswerValues bounds the objects and arrays of an answer: "{}" is two bytes, but a Pod or
 	// container in memory, which is hundreds of times as much. A Pod has 200 or so.
 	maxAnswerValues = 10_000
@@ -58,7 +60,10 @@ func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	case resp.StatusCode >= http.StatusMultipleChoices && req.Header.Get("Upgrade") != "":
 		resp.Body = newBoundedBody(resp.Body, maxErrorBytes) // see upgradeRefused
 	case resp.StatusCode >= http.StatusMultipleChoices:
-		resp.Body = &checkedBody{from: newBoundedBody(resp.Body, maxErrorBytes)}
+		clusters.DecodeOnly(resp, runtime.ContentTypeJSON)
+		body := newBoundedBody(resp.Body, maxErrorBytes)
+		body.values, body.fields = maxErrorValues, maxErrorFields
+		resp.Body = &checkedBody{from: body}
 	case isLog(req.URL.Path):
 	default:
 		return boundObject(resp)

@@ -1,16 +1,18 @@
 package subresources
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"runtime"
+	goruntime "runtime"
 	"strconv"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // A worker's answer of few bytes can't become many times as much memory: a Pod or a container takes
@@ -27,10 +29,10 @@ func TestManySmallObjectsAreRefused(t *testing.T) {
 			out.Header().Set("Content-Type", "application/json")
 			fmt.Fprint(out, answer)
 		})
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
+		var before, after goruntime.MemStats
+		goruntime.ReadMemStats(&before)
 		w.refused("pods", http.StatusBadGateway, "or has more than 10000 objects")
-		runtime.ReadMemStats(&after)
+		goruntime.ReadMemStats(&after)
 		if took := after.TotalAlloc - before.TotalAlloc; took > most {
 			t.Errorf("%s: %d MiB were allocated for an answer of 3 MiB", name, took>>20)
 		}
@@ -105,4 +107,37 @@ func TestLargePodsAreReadInSmallChunks(t *testing.T) {
 	}
 	heeds = false
 	w.refused("pods", http.StatusBadGateway, "larger than 4 MiB")
+}
+
+// In an error, a worker can send whatever it likes instead of a Status, in each format that a client
+// knows.
+func TestErrorsAreNoObjects(t *testing.T) {
+	list := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Raw: bytes.Repeat([]byte{2<<3 | 2, 0}, 30_000)}
+	proto, err := list.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for contentType, body := range map[string]string{
+		"application/vnd.kubernetes.protobuf": "k8s\x00" + string(proto),
+		"application/yaml":                    "kind: PodList\napiVersion: v1\nitems:\n" + strings.Repeat("-\n", 30_000),
+		"application/json":                    `{"kind":"PodList","apiVersion":"v1","items":[` + strings.Repeat("{},", 5000) + "{}]}",
+	} {
+		w := newWorld(t)
+		for _, path := range []string{podsPath, logPath} {
+			w.worker.on(path, func(out http.ResponseWriter, _ *http.Request) {
+				out.Header().Set("Content-Type", contentType)
+				out.WriteHeader(http.StatusInternalServerError)
+				fmt.Fprint(out, body)
+			})
+		}
+		for _, what := range []string{"pods", "log"} {
+			var before, after goruntime.MemStats
+			goruntime.ReadMemStats(&before)
+			got, err := w.get(what)
+			goruntime.ReadMemStats(&after)
+			if took := after.TotalAlloc - before.TotalAlloc; err != nil || got.code < 500 || took > 5<<20 {
+				t.Errorf("%s in %s: %d, %v, and %d MiB were allocated", what, contentType, got.code, err, took>>20)
+			}
+		}
+	}
 }

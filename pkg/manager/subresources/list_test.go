@@ -72,12 +72,12 @@ func TestTextsOfAWorkerDontGrow(t *testing.T) {
 		}
 	}
 	w := newWorld(t)
-	annotations := map[string]string{"x": strings.Repeat("<", 600<<10)}
+	annotations := map[string]string{"x": strings.Repeat("<", 200<<10)}
 	w.worker.object("/apis/batch/v1/namespaces/team/jobs/job", mirrorJob(func(j *batchv1.Job) { j.Annotations["x"] = annotations["x"] }))
 	w.worker.object(podsPath, corev1.PodList{Items: []corev1.Pod{*pod("job-a", func(p *corev1.Pod) { p.Annotations = annotations })}})
 	for _, what := range []string{"mirror", "pods"} {
-		if got := w.asks(what); got.all < 600<<10 || got.all > 700<<10 {
-			t.Errorf("%s: %d KiB are written of 600 KiB", what, got.all>>10)
+		if got := w.asks(what); got.all < 200<<10 || got.all > 300<<10 {
+			t.Errorf("%s: %d KiB are written of 200 KiB", what, got.all>>10)
 		}
 	}
 }

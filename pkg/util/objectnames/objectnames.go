@@ -12,16 +12,21 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// maxUID bounds a UID: API servers make UUIDs of 36 bytes, but promise no form.
-const maxUID = 128
+const (
+	// maxUID bounds a UID: API servers make UUIDs of 36 bytes, but promise no form.
+	maxUID = 128
+	// MaxVersion bounds a resourceVersion. API servers make numbers of some ten digits.
+	MaxVersion = 128
+)
 
 // Valid reports whether an API server could store an object by the names in it: its own, its
-// namespace's, its UID, those of its labels and annotations, and for a Pod or Job those of its
-// containers and its node. There may be no namespace and no UID.
+// namespace's, its UID and version, those of its labels and annotations, and for a Pod or Job those
+// of its containers and its node. There may be no namespace and no UID.
 func Valid(object metav1.Object) bool {
 	if !isMeta(object) {
 		return false
@@ -42,7 +47,8 @@ func isMeta(object metav1.Object) bool {
 	if _, is := object.(*storagev1.CSIDriver); is {
 		name = strings.ToLower(name) // the one kind whose names may have capitals
 	}
-	return isSubdomain(name) && (namespace == "" || isLabel(namespace)) && len(uid) <= maxUID && isPlain(uid) && isKeys(object)
+	return isSubdomain(name) && (namespace == "" || isLabel(namespace)) && len(uid) <= maxUID && isPlain(uid) &&
+		len(object.GetResourceVersion()) <= MaxVersion && isKeys(object)
 }
 
 // isKeys checks labels and annotations. The case of an annotation's prefix doesn't matter to API
@@ -53,12 +59,14 @@ func isKeys(object metav1.Object) bool {
 			return false
 		}
 	}
-	for key := range object.GetAnnotations() {
+	size := 0
+	for key, value := range object.GetAnnotations() {
 		if !isQualified(key) && !isQualified(strings.ToLower(key)) {
 			return false
 		}
+		size += len(key) + len(value)
 	}
-	return true
+	return size <= apivalidation.TotalAnnotationSizeLimitB
 }
 
 func isPodSpec(spec *corev1.PodSpec) bool {

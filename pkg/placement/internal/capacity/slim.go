@@ -7,6 +7,8 @@ import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 // folded names the one container that a slim Pod has.
@@ -99,6 +101,7 @@ func keepScheduling(slim, pod *corev1.Pod) {
 	slim.Spec.Affinity = pod.Spec.Affinity
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled {
+			condition.Message = text.Clean(condition.Message, text.MaxMessage)
 			slim.Status.Conditions = []corev1.PodCondition{condition}
 		}
 	}

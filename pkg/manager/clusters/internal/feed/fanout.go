@@ -1,7 +1,6 @@
 package feed
 
 import (
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -33,27 +32,33 @@ type deleter[T any] interface {
 	Delete(T)
 }
 
-func (f fanOut[K, T]) sink(from cache.ListerWatcher, example runtime.Object, onEnd cache.WatchErrorHandlerWithContext) (runner, synced) {
+func (f fanOut[K, T]) sink(from cache.ListerWatcher, intake *intake, onEnd cache.WatchErrorHandlerWithContext) (runner, synced) {
+	intake.backlog = &backlog{}
 	c := cache.New(&cache.Config{
 		// Atomic: a list is one event, for which the queue needn't know what there was before.
 		Queue: cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{
 			AtomicEvents: true, UnlockWhileProcessing: true, EmitDeltaTypeBookmark: true,
 		}),
-		ListerWatcher:                from,
-		ObjectType:                   example,
-		Process:                      f.process,
+		ListerWatcher: from,
+		ObjectType:    intake.example,
+		Process: func(popped any, _ bool) error {
+			deltas, _ := popped.(cache.Deltas)
+			f.process(deltas, intake.taken)
+			return nil
+		},
 		WatchErrorHandlerWithContext: onEnd,
 	})
 	return c, c
 }
 
-func (f fanOut[K, T]) process(popped any, _ bool) error {
-	deltas, _ := popped.(cache.Deltas)
+func (f fanOut[K, T]) process(deltas cache.Deltas, taken func(object)) {
 	for i := range deltas {
 		f.pass(&deltas[i])
+		if o, is := deltas[i].Object.(object); is {
+			taken(o)
+		}
 	}
 	f.changed()
-	return nil
 }
 
 func (f fanOut[K, T]) pass(delta *cache.Delta) {

@@ -37,9 +37,7 @@ func TestFanOutPassesOnWhatIsOfItsType(t *testing.T) {
 		{Type: cache.Updated, Object: &corev1.Node{}},
 		{Type: cache.Bookmark, Object: cache.BookmarkInfo{}},
 	} {
-		if err := f.process(cache.Deltas{delta}, false); err != nil {
-			t.Fatal(err)
-		}
+		f.process(cache.Deltas{delta}, func(object) {})
 	}
 	want := []string{"remove old", "set a", "set b", "changed", "set c", "changed", "set a", "changed", "remove b", "changed", "changed", "changed"}
 	if diff := cmp.Diff(want, lines); diff != "" {

@@ -48,7 +48,7 @@ type informerSource struct {
 }
 
 // sink is where the objects go: a cache, or a fanOut.
-type sink func(cache.ListerWatcher, runtime.Object, cache.WatchErrorHandlerWithContext) (runner, synced)
+type sink func(cache.ListerWatcher, *intake, cache.WatchErrorHandlerWithContext) (runner, synced)
 
 // runner passes objects from the worker to a sink.
 type runner interface{ RunWithContext(context.Context) }
@@ -65,7 +65,7 @@ func newInformer(from informerSource, changed func()) *informer {
 	logEnd := func(ctx context.Context, _ *cache.Reflector, err error) {
 		klog.FromContext(ctx).Info("Watch of a worker cluster ended", "resource", from.resource, "err", err)
 	}
-	i.runner, i.handled = from.sink(i.listWatch(from), from.intake.example, logEnd)
+	i.runner, i.handled = from.sink(i.listWatch(from), from.intake, logEnd)
 	return i
 }
 

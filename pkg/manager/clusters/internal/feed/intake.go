@@ -34,6 +34,8 @@ type intake struct {
 	limit func() (objects int, bytes int64)
 	// excess makes the error for an object that is over the limit.
 	excess func() error
+	// backlog bounds the events of the watch that the sink hasn't taken; nil: the sink counts none.
+	backlog *backlog
 
 	mu    sync.Mutex
 	sizes map[digest.Digest]heldObject
@@ -170,6 +172,11 @@ func otherUID(name types.NamespacedName) error {
 
 // pass makes of an event of the watch what the cache is to see; false: nothing.
 func (i *intake) pass(event watch.Event) (passed watch.Event, pass bool, err error) {
+	if of, is := event.Object.(metav1.Object); is {
+		if err := checkVersion(of.GetResourceVersion()); err != nil {
+			return event, false, err
+		}
+	}
 	if event.Type == watch.Bookmark || event.Type == watch.Error {
 		if endsInitial(event) {
 			i.complete()
@@ -219,6 +226,22 @@ func (i *intake) sizeOf(o object) int64 {
 	return structBytes + int64(o.Size())
 }
 
+// queue adds an event to the backlog. Those of a list aren't: the sink gets them together. False:
+// the watch has ended while there was no room.
+func (i *intake) queue(event watch.Event, done <-chan struct{}) bool {
+	o, is := i.typed(event.Object)
+	if i.backlog == nil || !is || event.Type == watch.Bookmark {
+		return true
+	}
+	if pending, _ := i.progress(); pending {
+		return true
+	}
+	return i.backlog.add(i.sizeOf(o), done)
+}
+
+// taken takes the object of an event out of the backlog.
+func (i *intake) taken(o object) { i.backlog.remove(i.sizeOf(o)) }
+
 // takenWatch is a watch whose events go through an intake.
 type takenWatch struct {
 	from   watch.Interface
@@ -231,6 +254,9 @@ type takenWatch struct {
 
 // watch takes the objects of a watch. What can't be taken ends it, and is passed to failed.
 func (i *intake) watch(from watch.Interface, failed func(error)) watch.Interface {
+	if i.backlog != nil {
+		i.backlog.clear()
+	}
 	w := &takenWatch{from: from, intake: i, failed: failed, result: make(chan watch.Event), done: make(chan struct{})}
 	go w.run()
 	return w
@@ -258,6 +284,9 @@ func (w *takenWatch) run() {
 		}
 		if !pass {
 			continue
+		}
+		if !w.intake.queue(passed, w.done) {
+			return
 		}
 		select {
 		case w.result <- passed:

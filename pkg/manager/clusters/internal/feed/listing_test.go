@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
@@ -47,6 +48,27 @@ func TestAListThatNeverEnds(t *testing.T) {
 				t.Errorf("after %d pages: %v", pages, err)
 			}
 		})
+	}
+}
+
+// What is remembered of a list, and sent again, is as short as API servers make it.
+func TestLongVersionsOfLists(t *testing.T) {
+	long := strings.Repeat("1", 1<<20)
+	for name, meta := range map[string]metav1.ListMeta{"token": {Continue: long}, "version": {ResourceVersion: long}} {
+		_, err := listAll(t.Context(), metav1.ListOptions{}, mirrorIntake(func() int { return 100 }), func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+			return &batchv1.JobList{ListMeta: meta}, nil
+		})
+		if broken := (*link.BoundError)(nil); !errors.As(err, &broken) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, event := range []watch.EventType{watch.Added, watch.Deleted, watch.Bookmark} {
+		job := forged(0, 10)
+		job.ResourceVersion = long
+		_, passed, err := mirrorIntake(func() int { return 100 }).pass(watch.Event{Type: event, Object: job})
+		if broken := (*link.BoundError)(nil); passed || !errors.As(err, &broken) {
+			t.Errorf("%s passes: %t, %v", event, passed, err)
+		}
 	}
 }
 

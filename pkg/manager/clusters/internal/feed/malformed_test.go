@@ -71,7 +71,7 @@ func TestMalformedNamesArentTakenIn(t *testing.T) {
 			},
 		}
 		informer, _ := fanOut[string, *corev1.Node]{(*corev1.Node).GetName, []store[string, *corev1.Node]{seen}, func() {}}.sink(
-			cache.ToListWatcherWithWatchListSemantics(from, unsupported{}), into.example,
+			cache.ToListWatcherWithWatchListSemantics(from, unsupported{}), into,
 			func(_ context.Context, _ *cache.Reflector, err error) { t.Error(err) })
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup

@@ -97,7 +97,7 @@ func take[K comparable, T interface {
 	}
 	taken, err := through.take(received)
 	if err == nil {
-		err = to.process(cache.Deltas{{Type: cache.Added, Object: taken}}, false)
+		to.process(cache.Deltas{{Type: cache.Added, Object: taken}}, func(object) {})
 	}
 	if err != nil {
 		panic(err)

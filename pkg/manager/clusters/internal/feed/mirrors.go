@@ -6,7 +6,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
@@ -61,8 +60,8 @@ func newMirrors(l *link.Link, origin v1alpha1.Origin, intake *intake, callbacks 
 }
 
 func (m *mirrors) sink(handler cache.ResourceEventHandler) sink {
-	return func(from cache.ListerWatcher, example runtime.Object, onEnd cache.WatchErrorHandlerWithContext) (runner, synced) {
-		shared := cache.NewSharedIndexInformerWithOptions(from, example, cache.SharedIndexInformerOptions{})
+	return func(from cache.ListerWatcher, intake *intake, onEnd cache.WatchErrorHandlerWithContext) (runner, synced) {
+		shared := cache.NewSharedIndexInformerWithOptions(from, intake.example, cache.SharedIndexInformerOptions{})
 		handled, err := shared.AddEventHandler(handler)
 		// None of them fails before the informer has been started.
 		utilruntime.Must(errors.Join(err, shared.SetTransform(packed.Pack), shared.SetWatchErrorHandlerWithContext(onEnd)))

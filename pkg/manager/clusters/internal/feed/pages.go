@@ -12,6 +12,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
 	"github.com/jobferry/jobferry/pkg/util/digest"
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 	"github.com/jobferry/jobferry/pkg/util/pages"
 )
 
@@ -30,13 +31,45 @@ func listAll(
 ) (runtime.Object, error) {
 	into.clear()
 	all := &listed{intake: into, names: map[digest.Digest]struct{}{}}
-	version, err := pages.All(ctx, options, isBroken, list, all.add)
+	version, err := pages.All(ctx, options, isBroken, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		page, err := list(ctx, options)
+		if err == nil {
+			err = checkPage(page)
+		}
+		return page, err
+	}, all.add)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it says what failed
 	}
 	into.complete()
 	all.ResourceVersion = version
 	return &all.List, nil
+}
+
+// maxToken bounds what a page says of the next one, and of its version: both become part of URLs.
+const maxToken = 4 << 10
+
+func checkPage(page runtime.Object) error {
+	if of, is := page.(metav1.ListInterface); is && len(of.GetContinue()) > maxToken {
+		return unheard("a token for the next page of %d bytes", len(of.GetContinue()))
+	}
+	if of, is := page.(metav1.ListInterface); is {
+		return checkVersion(of.GetResourceVersion())
+	}
+	return nil
+}
+
+// checkVersion bounds a version, which is remembered, and sent again.
+func checkVersion(version string) error {
+	if len(version) > objectnames.MaxVersion {
+		return unheard("a resourceVersion of %d bytes", len(version))
+	}
+	return nil
+}
+
+func unheard(format string, arg any) *link.BoundError {
+	return &link.BoundError{Reason: v1alpha1.ReasonAnswerTooLarge, Message: fmt.Sprintf(
+		"an answer has "+format+", which no API server sends: check what answers at the kubeconfig's server", arg)}
 }
 
 func isBroken(err error) bool {

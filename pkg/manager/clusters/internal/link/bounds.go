@@ -9,6 +9,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -65,6 +66,27 @@ func refuseEncoded(resp *http.Response) error {
 		resp.Request.Method, resp.Request.URL.Path, encoding)}
 }
 
+// refuseStatus refuses an answer with a status that HTTP doesn't have: each would become a series of
+// the metrics.
+func refuseStatus(resp *http.Response) error {
+	if resp.StatusCode >= 100 && resp.StatusCode < 600 {
+		return nil
+	}
+	_ = resp.Body.Close() // nothing of it is used
+	return fmt.Errorf("the answer to %s %s has the HTTP status %d, which there isn't", resp.Request.Method, resp.Request.URL.Path, resp.StatusCode)
+}
+
+// DecodeOnly has client-go decode an answer only if it's of one of some media types, whose bounds
+// are known. Of another type it would decode YAML, and, without a type, whatever was asked for.
+func DecodeOnly(resp *http.Response, types ...string) (mediaType string) {
+	mediaType, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if err != nil || !slices.Contains(types, mediaType) {
+		resp.Header.Set("Content-Type", "text/plain")
+		return ""
+	}
+	return mediaType
+}
+
 // bound limits what is read of an answer, by the class of its request, and what it becomes when
 // it's decoded. An event of a watch counts as an answer. A large answer waits for h. The error is
 // also passed to broken, because client-go makes a mere text of it in a watch; that of a list
@@ -95,11 +117,10 @@ func bound(class requestClass, resp *http.Response, h *hold, broken func(*BoundE
 		}
 		return nil
 	}}
-	// unreadable: client-go takes it for JSON
-	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	mediaType := DecodeOnly(resp, runtime.ContentTypeJSON, runtime.ContentTypeProtobuf)
 	var read func() (data []byte, decoded int64, err error)
 	switch {
-	case mediaType != runtime.ContentTypeProtobuf:
+	case mediaType != runtime.ContentTypeProtobuf: // Raw gives out any
 		read = (&valueReader{from: from, limit: limit, eachAnew: watches}).next
 	case watches:
 		read = func() ([]byte, int64, error) { return readFrame(from) }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"reflect"
 	"runtime"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 
 	"github.com/jobferry/jobferry/pkg/util/decoded"
 )
@@ -214,5 +216,60 @@ func TestMetadataIsRead(t *testing.T) {
 	}
 	if size, err := checkObject(out.Bytes()); err != nil || size > 64<<10 {
 		t.Errorf("%d bytes, %v", size, err)
+	}
+}
+
+// Of an answer of no type, client-go decodes what it has asked for, and of another type what it
+// knows: no bound counts what that becomes.
+func TestOnlyTypesWithBoundsAreDecoded(t *testing.T) {
+	jobs := string(repeated(t, 100_000, "JobList", 2))
+	for _, contentType := range []string{"", "application/yaml", "application/cbor", "text/html", protobufType + "; =", "Application/Yaml"} {
+		for _, status := range []int{http.StatusOK, http.StatusInternalServerError} {
+			client, err := rest.RESTClientForConfigAndClient(&rest.Config{
+				Host: AnyHost, APIPath: "/apis", ContentConfig: rest.ContentConfig{
+					GroupVersion: &batchv1.SchemeGroupVersion, NegotiatedSerializer: scheme.Codecs.WithoutConversion(), ContentType: protobufType,
+				},
+			}, &http.Client{Transport: roundTripper(func(req *http.Request) *http.Response {
+				resp := answer(t, "/x", contentType, jobs, 1<<20)
+				resp.StatusCode, resp.Request = status, req
+				bound(jobRequest, resp, aHold(), func(*BoundError) {})
+				return resp
+			})})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err = client.Get().Resource("jobs").Do(t.Context()).Get()
+			runtime.ReadMemStats(&after)
+			if took := after.TotalAlloc - before.TotalAlloc; err == nil || took > 8<<20 {
+				t.Errorf("%q with %d: %v, and %d MiB were allocated", contentType, status, err, took>>20)
+			}
+		}
+	}
+}
+
+// roundTripper is a transport that sends nothing.
+type roundTripper func(*http.Request) *http.Response
+
+func (r roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return r(req), nil }
+
+// Each status would be a series of the metrics, and HTTP/2 has any number.
+func TestOnlyStatusesOfHTTP(t *testing.T) {
+	for status, want := range map[int]bool{101: true, 200: true, 599: true, 0: false, 600: false, 1 << 40: false, -1: false} {
+		to := &Transport{server: &url.URL{Scheme: "https", Host: "w"}, send: roundTripper(func(req *http.Request) *http.Response {
+			return &http.Response{StatusCode: status, Request: req, Body: http.NoBody, Header: http.Header{}}
+		})}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, AnyHost+"/version", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := to.RoundTrip(req)
+		if (err == nil) != want {
+			t.Errorf("%d: %v", status, err)
+		}
+		if err == nil {
+			resp.Body.Close()
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -105,7 +106,7 @@ func (t *Transport) newBase(config *rest.Config, options TransportOptions) (*htt
 }
 
 // RoundTrip sends a request for any host to the worker. It asks for no compression, and returns a
-// *BoundError for an answer that is compressed.
+// *BoundError for an answer that is compressed, and another error for one of no HTTP status.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	sent := req.Clone(req.Context())
 	sent.URL.Scheme = t.server.Scheme
@@ -121,7 +122,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := refuseEncoded(resp); err != nil {
+	if err := cmp.Or(refuseStatus(resp), refuseEncoded(resp)); err != nil {
 		return nil, err
 	}
 	return resp, nil
