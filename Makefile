@@ -40,9 +40,11 @@ TESTED ?= 1.36
 MORE_FOLDERS   := dispatch/skew|dispatch/fields|kueue|site|upgrade
 # What both leave to `make clients`: its programs take minutes to fetch and build.
 CLIENT_FOLDERS := clients/terraform|clients/helm4
-MORE_RELEASES  := ./admission ./placement ./reflect ./spanning ./worker
-LENGTH_FOLDERS := bench|clusters|dashboard|hostile
+MORE_RELEASES  := ./placement ./reflect
+LENGTH_FOLDERS := bench|clusters|dashboard|hostile|admission|spanning|worker
 MORE_LENGTH    := TestTwoHundredWorkersComeAndGo|TestManyJobs|TestQueues|TestScale|TestSoak|TestSpan|TestAllAtOnce|TestAnswersWithoutAnEnd
+# Tests that have a cluster of the oldest release, or of the newest.
+MORE_OLDER     := Test.*OldHub|TestClaimedByWebhook|TestWebhookDown|TestStandbyServes|TestCertificate.*|TestBuiltIn|TestLeaving|TestOnAnOlderAPIServer|TestTwoWorkersShareAJob|TestShard|TestGang
 # The race detector makes these tests take five times as long, and has nothing to find: packages without a
 # goroutine, and tests with very much input, on one.
 SEQUENTIAL       := mirror(/.*)?|manager/line/waiting|manager/line/stockout|manager/dispatch|manager/usage|autoscaling|worker/plan
@@ -106,9 +108,9 @@ test-more: build ## The same stories on other releases of Kubernetes, beside Kue
 	@echo "==> Other releases, upgrades and Kueue"
 	@cd e2e && export JOBFERRY_BIN=$(CURDIR)/bin && $(call gotest,more) -count 1 -p $(E2E_PARALLEL) -timeout $(E2E_TIMEOUT) \
 		$(patsubst %,./%/...,$(subst |, ,$(MORE_FOLDERS))) $(MORE_RELEASES)
-	@echo "==> Tests at length"
+	@echo "==> Tests at length, and those with older and newer clusters"
 	@cd e2e && export JOBFERRY_BIN=$(CURDIR)/bin && $(call gotest,length) -count 1 -p $(E2E_PARALLEL) -timeout $(E2E_TIMEOUT) \
-		-run '^($(MORE_LENGTH))$$' $(patsubst %,./%,$(subst |, ,$(LENGTH_FOLDERS)))
+		-run '^($(MORE_LENGTH)|$(MORE_OLDER))$$' $(patsubst %,./%,$(subst |, ,$(LENGTH_FOLDERS)))
 
 .PHONY: test-steady
 test-steady: ## `make test` ROUNDS=5 times, beside LOAD=4 busy loops: no test depends on the machine's speed

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	kills       = 10
+	kills       = 6
 	jobsPerLife = 8
 	// maxEvents of the hub's and the workers' Jobs that a life of the manager may see at most.
 	maxEvents = 40

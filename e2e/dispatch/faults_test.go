@@ -21,7 +21,10 @@ import (
 func TestBlackHoledWorkerDelaysNoOtherJob(t *testing.T) {
 	f := ferrytest.For(t)
 	const silence = 5 * time.Minute // of a request to the worker
-	f.RunManager(func(o *manager.Options) { o.Connection.RequestTimeout = silence })
+	f.RunManager(func(o *manager.Options) {
+		o.Connection.RequestTimeout = silence
+		o.Concurrency, o.WorkerConcurrency = 16, 4
+	})
 	f.Register("w1", "w2")
 	f.LeaveWorker("w1")
 	f.LeaveWorker("w2")
@@ -31,7 +34,7 @@ func TestBlackHoledWorkerDelaysNoOtherJob(t *testing.T) {
 	proxy.BlackHole()
 	defer proxy.Heal()
 
-	const stuck, free = 150, 20
+	const stuck, free = 24, 10
 	for i := range stuck {
 		f.Submit(fmt.Sprintf("stuck-%d", i), ferrytest.OnWorker("w2"))
 	}

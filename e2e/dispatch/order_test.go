@@ -55,7 +55,7 @@ func wideJobStarts(t *testing.T) {
 	f.Submit("wide", berth, rigtest.Parallel(4), rigtest.RunFor(time.Second))
 	f.EventUntil("wide", "Pending", "Insufficient "+berths)
 	f.HubJobUntil("before-0", rigtest.Complete) // those that come later are younger by a second
-	const stream = 24
+	const stream = 12
 	for i := range stream {
 		small(fmt.Sprintf("after-%d", i))
 	}
@@ -87,10 +87,11 @@ func priorityGoesFirst(t *testing.T) {
 	// All need all berths, but for the last, which would fit first. It may run for an hour: a short
 	// one would be let in where it's expected to end before the room is wanted.
 	names := []string{}
-	for i := range 50 {
+	const waiting = 17
+	for i := range waiting {
 		name := fmt.Sprintf("job-%02d", i)
 		options := []rigtest.Option{berth, rigtest.Parallel(4), rigtest.RunFor(300 * time.Millisecond)}
-		if i == 49 {
+		if i == waiting-1 {
 			options = append(options, rigtest.Parallel(1), deadline(time.Hour))
 		}
 		if i%3 == 2 {

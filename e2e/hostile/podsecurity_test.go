@@ -14,7 +14,7 @@ import (
 // Somebody who may create Pods in Jobferry's own namespace of a worker doesn't get hold of a node.
 func TestSystemNamespaceOfAWorkerIsRestricted(t *testing.T) {
 	r := registrantFor(t)
-	r.RunManager()
+	r.RunManager(soonGone)
 	r.register("w2", "--namespaces", r.NS)
 	job := rigtest.Job(v1alpha1.SystemNamespace, "breakout")
 	ownsTheNode(job)

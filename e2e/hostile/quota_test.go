@@ -29,7 +29,8 @@ func TestAQuotaBoundsATenantsJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	tenant := f.NS + "-tenant"
-	f.Kubectl(f.Hub, strings.ReplaceAll(string(sample), "team-a", tenant), "apply", "--server-side", "--validate=strict", "-f", "-")
+	fewer := strings.NewReplacer("team-a", tenant, `count/jobs.batch: "200"`, `count/jobs.batch: "20"`)
+	f.Kubectl(f.Hub, fewer.Replace(string(sample)), "apply", "--server-side", "--validate=strict", "-f", "-")
 	t.Cleanup(func() {
 		// the test's own has ended
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -44,7 +45,7 @@ func TestAQuotaBoundsATenantsJobs(t *testing.T) {
 	}).(*corev1.ResourceQuota)
 	hard := quota.Status.Hard["count/jobs.batch"]
 	most, err := strconv.Atoi(hard.String())
-	if err != nil || most < 1 {
+	if err != nil || most != 20 {
 		t.Fatalf("the sample's quota of Jobs is %s", hard.String())
 	}
 	submit := func(name string) error {

@@ -56,7 +56,14 @@ func TestTokenIsRenewed(t *testing.T) {
 
 // soonRenewed has tokens renewed every few seconds: the API server issues none for less than ten
 // minutes.
-func soonRenewed(o *manager.Options) { o.Tokens.Fraction = 0.005 }
+func soonRenewed(o *manager.Options) {
+	soonGone(o)
+	o.Tokens.Fraction = 0.005
+}
+
+// soonGone has a worker removed soon though it may keep mirrors of other tests, which a registration
+// with few namespaces doesn't reach.
+func soonGone(o *manager.Options) { o.Connection.OrphanGrace = 3 * time.Second }
 
 // Somebody with a stolen token has got himself more of them, which nobody knows of. After a
 // rotation none of them is worth anything. Until then, he gets tokens of no other account.

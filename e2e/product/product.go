@@ -66,11 +66,15 @@ func Program(name string) (string, error) {
 	return file, nil
 }
 
-// Build builds the program of cmd/<name> into a folder, and returns its file.
+// Build builds the program of cmd/<name> into a folder, or links there what has been built
+// beforehand, and returns its file.
 func Build(ctx context.Context, dir, name string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
+	}
+	if bin := os.Getenv(binEnv); bin != "" {
+		return filepath.Join(dir, name), link(bin, dir, name)
 	}
 	cmd := exec.CommandContext(ctx, checkout.Path("tools", "build"), dir, name)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -79,4 +83,18 @@ func Build(ctx context.Context, dir, name string) (string, error) {
 		return "", fmt.Errorf("build %s: %w\n%s", name, err, bytes.TrimSpace(out))
 	}
 	return filepath.Join(dir, name), nil
+}
+
+// link links a program from one folder into another, and what tools/build puts beside it.
+func link(bin, dir, name string) error {
+	files := []string{name}
+	if name == "kubectl-jobferry" {
+		files = append(files, "kubectl_complete-jobferry")
+	}
+	for _, file := range files {
+		if err := os.Symlink(filepath.Join(bin, file), filepath.Join(dir, file)); err != nil && !os.IsExist(err) {
+			return fmt.Errorf("link a program: %w", err)
+		}
+	}
+	return nil
 }
