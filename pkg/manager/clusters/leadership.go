@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
 // leadership says whether this replica leads. A standby connects the workers and watches them, so
@@ -17,14 +18,7 @@ type leadership struct{ begun chan struct{} }
 func newLeadership() leadership { return leadership{make(chan struct{})} }
 
 // leads reports whether this replica leads.
-func (l leadership) leads() bool {
-	select {
-	case <-l.begun:
-		return true
-	default:
-		return false
-	}
-}
+func (l leadership) leads() bool { return wake.IsClosed(l.begun) }
 
 // Leading is closed when this replica leads. From then on, List has no worker that this replica had
 // lost as a standby, or taken for another cluster than the hub knows.

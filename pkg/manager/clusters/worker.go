@@ -19,6 +19,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/pods/report"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
 // Worker is the connection to one worker cluster. It stays the same through losses and changes of
@@ -182,22 +183,10 @@ func (w *Worker) UnseenMirrors() []types.NamespacedName { return w.feed.UnseenMi
 func (w *Worker) Reports() *report.Store { return w.feed.Reports() }
 
 // ended reports whether nothing of the connection runs any more.
-func (w *Worker) ended() bool {
-	select {
-	case <-w.done:
-		return true
-	default:
-		return false
-	}
-}
+func (w *Worker) ended() bool { return wake.IsClosed(w.done) }
 
 // wake makes the supervisor sync.
-func (w *Worker) wake() {
-	select {
-	case w.woken <- struct{}{}:
-	default: // it will sync anyway
-	}
-}
+func (w *Worker) wake() { wake.Signal(w.woken) }
 
 // configure sets what the hub says, and reports whether that is something else than before.
 func (w *Worker) configure(settings Settings, next *link.Target) (changed bool) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jobferry/jobferry/pkg/manager/line"
+	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
 // startupTimeout bounds how long the first placements after a start wait for workers that haven't
@@ -31,26 +32,12 @@ func newStartup(workers workers, begin, ready, done func()) *startup {
 }
 
 // elected reports whether this replica leads: only then are Jobs enqueued.
-func (s *startup) elected() bool { return isClosed(s.begun) }
+func (s *startup) elected() bool { return wake.IsClosed(s.begun) }
 
 // over reports whether Jobs may be placed.
-func (s *startup) over() bool { return isClosed(s.ended) }
+func (s *startup) over() bool { return wake.IsClosed(s.ended) }
 
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
-
-func (s *startup) workerChanged() {
-	select {
-	case s.changed <- struct{}{}:
-	default:
-	}
-}
+func (s *startup) workerChanged() { wake.Signal(s.changed) }
 
 // Start waits for the workers; the manager calls it on the leader.
 func (s *startup) Start(ctx context.Context) error {

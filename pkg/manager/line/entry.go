@@ -25,8 +25,8 @@ type entry struct {
 	// to its own reconcile.
 	version              mirror.Version
 	large, heavy, isNext bool
-	// isLate: a walk has waited for its decision in vain.
-	isLate bool
+	// lateAt is when a walk last waited for its decision in vain; zero: none did.
+	lateAt time.Time
 	// reads are what it's judged by besides, and out where no node came for its Pods.
 	reads placement.Reads
 	out   *jobStockouts
@@ -190,6 +190,7 @@ func (l *Line) withdrawLocked(key types.NamespacedName, again *entry) {
 		l.Release(w.chosen.Cluster, key)
 	}
 	if again != nil && again.UID == w.UID {
+		again.lateAt = w.lateAt
 		return
 	}
 	if r := l.order.Release(&w.Job); r != nil {

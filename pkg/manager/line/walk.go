@@ -206,7 +206,7 @@ func (w *walker) ask(entry *entry) waiting.Outcome {
 	}
 	entry.isNext = true
 	switch {
-	case !entry.isLate && (entry.Divisible || entry.forGroup && !entry.heavy):
+	case w.clock.Since(entry.lateAt) > lateFor && (entry.Divisible || entry.forGroup && !entry.heavy):
 		w.awaitDecision(entry)
 		return waiting.Outcome{Undecided: true}
 	case entry.Divisible: // no room is kept for it
@@ -216,9 +216,13 @@ func (w *walker) ask(entry *entry) waiting.Outcome {
 	}
 }
 
-// decidesWithin is how long the others wait for a Job that decides for itself. Its reconcile may
-// have to ask workers before, of which one may be slow to answer.
-const decidesWithin = time.Second
+const (
+	// decidesWithin is how long the others wait for a Job that decides for itself. Its reconcile may
+	// have to ask workers before, of which one may be slow to answer.
+	decidesWithin = time.Second
+	// lateFor is how long they don't wait for one again that was late.
+	lateFor = time.Minute
+)
 
 // awaitDecision has the others wait until a Job has decided for itself, or is late.
 func (w *walker) awaitDecision(of *entry) {
@@ -232,7 +236,7 @@ func (l *Line) stopWaiting(of *entry, undecided *types.NamespacedName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.undecided == undecided {
-		of.isLate = true
+		of.lateAt = l.clock.Now()
 		l.decidedLocked(of.Key)
 	}
 }

@@ -59,6 +59,7 @@ func TestOthersWaitForADecisionForABound(t *testing.T) {
 				}
 			} else {
 				h.stopWaiting(h.waiters[divided], h.undecided)
+				h.Divide(t.Context(), &holder{key: divided}, &Division{Limit: 0}, Question{Request: placement.Request{Job: h.jobs[divided]}})
 			}
 			h.walk()
 			if w := h.waiters[small]; h.undecided != nil || w.chosen == nil {

@@ -290,8 +290,8 @@ func TestManyListsOfLargeJobs(t *testing.T) {
 	if peak-before > mostHeap {
 		t.Errorf("the heap grew by %d MiB", (peak-before)>>20)
 	}
-	if len(s.turns.of) != 0 || len(s.turns.all) != 0 {
-		t.Errorf("turns are left: %v", s.turns.of)
+	if n := s.turns.Holders(); n != 0 {
+		t.Errorf("%d turns are left", n)
 	}
 }
 

@@ -59,7 +59,7 @@ func (s *Server) List(w http.ResponseWriter, r *http.Request, namespace string, 
 // page reads a page, of fewer Jobs if it's too large, and makes items for the response of it. Of
 // the page itself, nothing is held while the client reads.
 func (s *Server) page(ctx context.Context, namespace string, options *metav1.ListOptions, out *list) (metav1.ListMeta, []byte, error) {
-	release, err := s.turns.take(ctx, namespace)
+	release, err := s.turns.Acquire(ctx, namespace)
 	if err != nil {
 		return metav1.ListMeta{}, nil, err
 	}

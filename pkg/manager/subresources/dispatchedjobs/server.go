@@ -20,6 +20,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/util/places"
 )
 
 var resource = schema.GroupResource{Group: "subresources.jobferry.dev", Resource: "dispatchedjobs"}
@@ -40,7 +41,7 @@ const (
 // unless the response has begun.
 type Server struct {
 	hub     batchclient.JobsGetter
-	turns   *turns
+	turns   *places.Places
 	reasons *Reasons
 	workers jobview.Workers
 	timeout time.Duration // of a request to the hub
@@ -48,7 +49,7 @@ type Server struct {
 
 // New returns a Server, whose hub is one of NewClient. Its Reasons must be run.
 func New(hub kubernetes.Interface, workers jobview.Workers, timeout time.Duration, log logr.Logger) *Server {
-	return &Server{hub: hub.BatchV1(), turns: newTurns(), reasons: newReasons(hub.CoreV1(), timeout, log), workers: workers, timeout: timeout}
+	return &Server{hub: hub.BatchV1(), turns: places.New(maxReads, maxReadsOfOne), reasons: newReasons(hub.CoreV1(), timeout, log), workers: workers, timeout: timeout}
 }
 
 // Run holds the reasons while anybody asks, until the context ends.
@@ -86,7 +87,7 @@ func (s *Server) Read(ctx context.Context, key types.NamespacedName) (*batchv1.J
 
 // read reads a Job from the hub, in a turn of a namespace.
 func (s *Server) read(ctx context.Context, turnOf string, key types.NamespacedName, version string) (*batchv1.Job, error) {
-	release, err := s.turns.take(ctx, turnOf)
+	release, err := s.turns.Acquire(ctx, turnOf)
 	if err != nil {
 		return nil, err
 	}
