@@ -100,7 +100,7 @@ func (w *workerFlags) connect(ctx context.Context, cmd *cobra.Command, c *cli) (
 	if err != nil {
 		return nil, fmt.Errorf("context %q of the worker: %w", name, err)
 	}
-	worker, err := access.NewClient(c.tuned(restConfig))
+	worker, err := access.NewWorkerClient(c.tuned(restConfig))
 	if err != nil {
 		return nil, fmt.Errorf("context %q of the worker: %w", name, err)
 	}

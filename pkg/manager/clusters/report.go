@@ -4,6 +4,8 @@ import (
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 // Report sets a condition of a WorkerCluster that another part of the manager observes, such as
@@ -11,6 +13,7 @@ import (
 // blocks; a worker that was removed is no error. LastTransitionTime and ObservedGeneration needn't
 // be set.
 func (r *Registry) Report(worker string, c metav1.Condition) {
+	c.Message = text.Clean(c.Message, text.MaxMessage) // some are a worker's
 	if w, ok := r.Get(worker); ok && w.reports.set(c) {
 		r.queue.Add(request(worker))
 	}

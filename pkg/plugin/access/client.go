@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -59,6 +60,14 @@ func newMapper() meta.RESTMapper {
 // NewClient makes a client of a cluster. It sends nothing yet.
 func NewClient(config *rest.Config) (client.Client, error) {
 	return client.New(config, client.Options{Scheme: Scheme, Mapper: mapper})
+}
+
+// NewWorkerClient makes a client of a cluster that isn't trusted, whose answers are bounded.
+func NewWorkerClient(config *rest.Config) (client.Client, error) {
+	config = rest.CopyConfig(config)
+	config.ContentType, config.AcceptContentTypes, config.DisableCompression = runtime.ContentTypeJSON, runtime.ContentTypeJSON, true
+	config.Wrap(func(to http.RoundTripper) http.RoundTripper { return boundedTransport{to} })
+	return NewClient(config)
 }
 
 // NewWatchClient makes one that can watch, too.

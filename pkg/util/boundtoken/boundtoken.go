@@ -48,8 +48,11 @@ type ref struct {
 
 // Parse returns false for whatever isn't a ServiceAccount's token that expires.
 func Parse(token string) (Token, bool) {
+	if len(token) > maxLength {
+		return Token{}, false
+	}
 	parts := strings.Split(token, ".")
-	if len(parts) != 3 || len(token) > maxLength {
+	if len(parts) != 3 {
 		return Token{}, false
 	}
 	payload, err := base64.RawURLEncoding.DecodeString(parts[1])

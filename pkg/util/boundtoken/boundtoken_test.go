@@ -41,6 +41,14 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// An answer of a worker in place of a token is dropped before it's read.
+func TestParseLongTokens(t *testing.T) {
+	dots := strings.Repeat(".", 4<<20)
+	if n := testing.AllocsPerRun(10, func() { Parse(dots) }); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add(jwt(bound))
 	f.Add("a.b.c")

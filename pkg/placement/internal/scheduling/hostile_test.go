@@ -299,3 +299,23 @@ func BenchmarkLargeLabels(b *testing.B) {
 		j.Judge(s, 1)
 	}
 }
+
+// The host ports of Jobs that belong together are compared with each other.
+func TestPortsOfAGroupAreWork(t *testing.T) {
+	ports := func(p *corev1.PodTemplateSpec) {
+		for i := range int32(1000) {
+			p.Spec.Containers[0].Ports = append(p.Spec.Containers[0].Ports, corev1.ContainerPort{HostPort: i + 1, ContainerPort: i + 1})
+		}
+	}
+	other := func(p *corev1.PodTemplateSpec) {
+		ports(p)
+		for i := range p.Spec.Containers[0].Ports {
+			p.Spec.Containers[0].Ports[i].HostPort += 1000
+		}
+	}
+	j := NewJob(pod("a", 1, "1", ports).job())
+	NewGroup(j, []Mate{{pod("b", 1, "1", other).job(), 1}}).Judge(hostileWorker(10, 0), 1)
+	if least := 1000 * 1000.0 / mostWork; j.Work() < least {
+		t.Errorf("work %v, want %v at least", j.Work(), least)
+	}
+}

@@ -2,7 +2,10 @@ package scheduling
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
+
+	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 )
 
 // rival is another member of a group, as one of them sees it.
@@ -37,6 +40,7 @@ type barrier struct {
 }
 
 func (c *contest) rivalOf(m *attendant) rival {
+	c.work.spend(len(c.ports)*len(m.ports), capacity.PortsField)
 	r := rival{
 		attendant: m,
 		apart:     conflict(c.ports, m.ports),
@@ -315,12 +319,12 @@ func (c *contest) behind(b *barrier, places []int) []option {
 // option for a number of Pods, each of which takes as much.
 type option struct{ each, pods float64 }
 
-// largest is the most that a number of Pods can take. It divides the options by one of them until
-// those are found that the Pods choose.
+// largest is the most that a number of Pods can take. It divides the options by any one of them
+// until those are found that the Pods choose: nobody can arrange them so that this takes long.
 func largest(options []option, pods int64) (sum float64) {
 	left := float64(pods)
 	for len(options) > 0 && left > 0 {
-		middle := options[len(options)/2].each
+		middle := options[rand.IntN(len(options))].each //nolint:gosec // no secret
 		more, same, moreSum, morePods := 0, 0, 0.0, 0.0
 		for i := range options {
 			o := options[i]

@@ -13,9 +13,6 @@ type backlog struct {
 	less  chan struct{} // closed when there is less; nil: nobody waits
 }
 
-// clear begins anew, for another watch. What is left of the one before counts no more.
-func (b *backlog) clear() { b.remove(maxBacklog) }
-
 // add waits until there is room; one that is larger than all takes it all. False: done was closed
 // meanwhile.
 func (b *backlog) add(size int64, done <-chan struct{}) bool {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -28,8 +27,8 @@ func (s *slowNodes) Set(node *corev1.Node) {
 	s.seenNodes.Set(node)
 }
 
-// A worker sends large objects faster than they can be taken: few of them are held meanwhile, and
-// in the end all are taken, also by the next watch.
+// A worker sends large objects faster than they can be taken, in one watch or in several: few of
+// them are held meanwhile, and in the end all are taken.
 func TestLargeEventsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		large := func(i int) *corev1.Node {
@@ -41,7 +40,7 @@ func TestLargeEventsWait(t *testing.T) {
 		}
 		const all = 40
 		into, to := nodeIntake(), &slowNodes{seenNodes{nodes: map[string]*corev1.Node{}}, make(chan struct{})}
-		watches, sent := make(chan *watch.FakeWatcher), atomic.Int32{}
+		watches := make(chan *watch.RaceFreeFakeWatcher)
 		from := &cache.ListWatch{
 			ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 				return listAll(ctx, options, into, func(context.Context, metav1.ListOptions) (runtime.Object, error) {
@@ -49,7 +48,7 @@ func TestLargeEventsWait(t *testing.T) {
 				})
 			},
 			WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
-				events := watch.NewFake()
+				events := watch.NewRaceFreeFake()
 				watches <- events
 				return into.watch(events, func(err error) { t.Error(err) }), nil
 			},
@@ -59,24 +58,23 @@ func TestLargeEventsWait(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { informer.RunWithContext(ctx) })
-		first := <-watches
-		running.Go(func() {
-			for i := range all {
-				first.Add(large(i))
-				sent.Add(1)
-			}
-			first.Stop()
-		})
+		events := <-watches
+		for i := range 6 {
+			events.Add(large(i))
+		}
+		events.Stop()
+		events = <-watches
+		for i := range all {
+			events.Add(large(6 + i))
+		}
 		synctest.Wait()
-		if n := sent.Load(); n < 3 || n > 15 {
+		if _, n := into.progress(); n < 7 || n > 15 {
 			t.Errorf("%d events of half a megabyte are under way", n)
 		}
 		close(to.let)
-		next := <-watches
-		next.Add(large(all))
 		synctest.Wait()
-		if got := len(to.Keys()); got != all+1 {
-			t.Errorf("%d nodes are taken, want %d", got, all+1)
+		if got := len(to.Keys()); got != 6+all {
+			t.Errorf("%d nodes are taken, want %d", got, 6+all)
 		}
 		cancel()
 		running.Wait()

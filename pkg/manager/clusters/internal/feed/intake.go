@@ -226,21 +226,28 @@ func (i *intake) sizeOf(o object) int64 {
 	return structBytes + int64(o.Size())
 }
 
-// queue adds an event to the backlog. Those of a list aren't: the sink gets them together. False:
-// the watch has ended while there was no room.
-func (i *intake) queue(event watch.Event, done <-chan struct{}) bool {
+// queue adds an event to the backlog, and returns its size there. Those of a list aren't added: the
+// sink gets them together. False: the watch has ended while there was no room.
+func (i *intake) queue(event watch.Event, done <-chan struct{}) (size int64, ok bool) {
 	o, is := i.typed(event.Object)
-	if i.backlog == nil || !is || event.Type == watch.Bookmark {
-		return true
+	if i.backlog == nil || !is || event.Type == watch.Bookmark || event.Type == watch.Error {
+		return 0, true
 	}
 	if pending, _ := i.progress(); pending {
-		return true
+		return 0, true
 	}
-	return i.backlog.add(i.sizeOf(o), done)
+	size = i.sizeOf(o)
+	return size, i.backlog.add(size, done)
+}
+
+func (i *intake) unqueue(size int64) {
+	if i.backlog != nil {
+		i.backlog.remove(size)
+	}
 }
 
 // taken takes the object of an event out of the backlog.
-func (i *intake) taken(o object) { i.backlog.remove(i.sizeOf(o)) }
+func (i *intake) taken(o object) { i.unqueue(i.sizeOf(o)) }
 
 // takenWatch is a watch whose events go through an intake.
 type takenWatch struct {
@@ -254,9 +261,6 @@ type takenWatch struct {
 
 // watch takes the objects of a watch. What can't be taken ends it, and is passed to failed.
 func (i *intake) watch(from watch.Interface, failed func(error)) watch.Interface {
-	if i.backlog != nil {
-		i.backlog.clear()
-	}
 	w := &takenWatch{from: from, intake: i, failed: failed, result: make(chan watch.Event), done: make(chan struct{})}
 	go w.run()
 	return w
@@ -285,12 +289,14 @@ func (w *takenWatch) run() {
 		if !pass {
 			continue
 		}
-		if !w.intake.queue(passed, w.done) {
+		queued, ok := w.intake.queue(passed, w.done)
+		if !ok {
 			return
 		}
 		select {
 		case w.result <- passed:
 		case <-w.done:
+			w.intake.unqueue(queued)
 			return
 		}
 		if err != nil {

@@ -25,6 +25,9 @@ const (
 	maxPageBytes   = 16 << 20
 	maxEventBytes  = 4 << 20
 	maxHeaderBytes = 64 << 10
+	// maxErrorBytes and maxErrorDecoded are those of an error, which is remembered.
+	maxErrorBytes   = 64 << 10
+	maxErrorDecoded = 256 << 10
 )
 
 // BoundError is returned for an answer of a worker that breaks a bound. The rest of the answer
@@ -66,6 +69,17 @@ func refuseEncoded(resp *http.Response) error {
 		resp.Request.Method, resp.Request.URL.Path, encoding)}
 }
 
+// refuseWatch refuses events in a format that isn't decoded: client-go would leave the answer open.
+func refuseWatch(resp *http.Response) error {
+	mediaType := resp.Header.Get("Content-Type")
+	if verb(resp.Request) != "watch" || resp.StatusCode != http.StatusOK ||
+		DecodeOnly(resp, runtime.ContentTypeJSON, runtime.ContentTypeProtobuf) != "" {
+		return nil
+	}
+	_ = resp.Body.Close() // nothing of it is used
+	return fmt.Errorf("the events of %s are in %.100q, which the manager doesn't ask for", resp.Request.URL.Path, mediaType)
+}
+
 // refuseStatus refuses an answer with a status that HTTP doesn't have: each would become a series of
 // the metrics.
 func refuseStatus(resp *http.Response) error {
@@ -100,6 +114,10 @@ func bound(class requestClass, resp *http.Response, h *hold, broken func(*BoundE
 	case class == informerRequest:
 		broken = func(*BoundError) {}
 	}
+	isError := resp.StatusCode >= http.StatusMultipleChoices
+	if isError {
+		limit, what = maxErrorBytes, "an error"
+	}
 	ctx, cancel := context.WithCancel(resp.Request.Context())
 	from := &largeReader{from: resp.Body, large: func() error { return h.large(ctx) }}
 	closed := func() {
@@ -133,6 +151,9 @@ func bound(class requestClass, resp *http.Response, h *hold, broken func(*BoundE
 			from.read = 0
 		}
 		data, decoded, err := read()
+		if isError && decoded > maxErrorDecoded {
+			return nil, errTooLarge
+		}
 		if waiting := h.decodes(ctx, decoded); waiting != nil {
 			return nil, waiting
 		}

@@ -3,16 +3,21 @@ package link
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"reflect"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +27,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/jobferry/jobferry/pkg/util/decoded"
 )
@@ -271,5 +278,109 @@ func TestOnlyStatusesOfHTTP(t *testing.T) {
 		if err == nil {
 			resp.Body.Close()
 		}
+	}
+}
+
+// An error is remembered, of each kind of object that is watched: it has the size of one.
+func TestErrorsAreSmall(t *testing.T) {
+	large := `{"kind":"Status","apiVersion":"v1","message":"` + strings.Repeat("x", 100<<10) + `"}`
+	for name, row := range map[string]struct {
+		contentType, body string
+		small             bool
+	}{
+		"a refusal":           {jsonType, `{"kind":"Status","apiVersion":"v1","message":"no","details":{"causes":[{"field":"x"}]}}`, true},
+		"in protobuf":         {protobufType, string(inProtobuf(t, &metav1.Status{Message: "no"})), true},
+		"a long message":      {jsonType, large, false},
+		"Jobs in place of it": {protobufType, string(repeated(t, 1000, "JobList", 2)), false},
+	} {
+		resp := answer(t, "/x", row.contentType, row.body, 1<<20) //nolint:bodyclose // answer closes it
+		resp.StatusCode = http.StatusInternalServerError
+		bound(informerRequest, resp, aHold(), func(*BoundError) {})
+		if _, err := io.ReadAll(resp.Body); (err == nil) != row.small {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// closing tells whether it was closed.
+type closing struct {
+	io.Reader
+	closed bool
+}
+
+func (c *closing) Close() error {
+	c.closed = true
+	return nil
+}
+
+// client-go leaves events open that it can't decode, and what was received of them stays in memory.
+func TestEventsInAnotherFormatAreClosed(t *testing.T) {
+	for contentType, want := range map[string]bool{"": false, "text/html": false, "application/yaml": false, jsonType: true, protobufType + ";stream=watch": true} {
+		body := &closing{Reader: strings.NewReader("")}
+		to := &Transport{server: &url.URL{Scheme: "https", Host: "w"}, send: roundTripper(func(req *http.Request) *http.Response {
+			return &http.Response{StatusCode: http.StatusOK, Request: req, Body: body, Header: http.Header{"Content-Type": {contentType}}}
+		})}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, AnyHost+"/api/v1/nodes?watch=true", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := to.RoundTrip(req); (err == nil) != want || body.closed == want { //nolint:bodyclose // it's looked at
+			t.Errorf("%q: %v, closed: %t", contentType, err, body.closed)
+		}
+	}
+}
+
+// What a worker sends on its watches, and nobody reads yet, takes little memory.
+func TestLittleIsReadAhead(t *testing.T) {
+	const watches = 5
+	var written atomic.Int64
+	var sending sync.WaitGroup
+	sending.Add(watches)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		defer sending.Done()
+		w.Header().Set("Content-Type", jsonType)
+		for piece := make([]byte, 64<<10); ; written.Add(int64(len(piece))) {
+			if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Second)); err != nil {
+				t.Error(err)
+			}
+			if _, err := w.Write(piece); err != nil {
+				return // nobody takes it
+			}
+		}
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	kubeconfig := clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{"c": {Server: server.URL, CertificateAuthorityData: ca}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"u": {Token: "t"}},
+		Contexts:       map[string]*clientcmdapi.Context{"x": {Cluster: "c", AuthInfo: "u"}},
+		CurrentContext: "x",
+	}
+	text, err := clientcmd.Write(kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport, err := NewTransport(text, TransportOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(transport.revoke)
+	for range watches {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, AnyHost+"/api/v1/nodes?watch=true", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := transport.RoundTrip(req)
+		if err != nil || resp.ProtoMajor != 2 {
+			t.Fatalf("%v, %v", resp, err)
+		}
+		t.Cleanup(func() { resp.Body.Close() })
+	}
+	sending.Wait()
+	// The server and the sockets have their own buffers.
+	if n := written.Load(); n > watches*maxReadAheadOfOne+10<<20 {
+		t.Errorf("%d KiB were sent", n>>10)
 	}
 }

@@ -19,6 +19,24 @@ func (c heldClient) Get(ctx context.Context, key client.ObjectKey, into client.O
 	return c.Client.Get(ctx, key, into, options...)
 }
 
+// SubResource implements client.Client. The answer to its Create, a token, is held.
+func (c heldClient) SubResource(name string) client.SubResourceClient {
+	return heldSubResource{c.Client.SubResource(name), c.link}
+}
+
+type heldSubResource struct {
+	client.SubResourceClient
+	link *Link
+}
+
+func (c heldSubResource) Create(
+	ctx context.Context, of, object client.Object, options ...client.SubResourceCreateOption,
+) error {
+	ctx, release := c.link.Hold(ctx)
+	defer release()
+	return c.SubResourceClient.Create(ctx, of, object, options...)
+}
+
 func (c heldClient) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
 	ctx, release := c.link.Hold(ctx)
 	defer release()

@@ -22,6 +22,9 @@ const (
 	userAgent       = "jobferry-manager"
 	idleConnTimeout = 30 * time.Second // probes keep one connection longer
 	keepAlive       = 30 * time.Second
+	// maxReadAhead and maxReadAheadOfOne bound the bytes that are received before anybody reads them, of
+	// a connection and of one answer.
+	maxReadAhead, maxReadAheadOfOne = 16 << 20, 512 << 10
 )
 
 // errRevoked is returned by a dial for credentials that were replaced.
@@ -102,11 +105,15 @@ func (t *Transport) newBase(config *rest.Config, options TransportOptions) (*htt
 		MaxResponseHeaderBytes: options.MaxResponseHeaderBytes,
 		IdleConnTimeout:        idleConnTimeout,
 		DisableCompression:     true, // see refuseEncoded
+		HTTP2: &http.HTTP2Config{
+			MaxReceiveBufferPerConnection: maxReadAhead, MaxReceiveBufferPerStream: maxReadAheadOfOne,
+		},
 	}), nil
 }
 
 // RoundTrip sends a request for any host to the worker. It asks for no compression, and returns a
-// *BoundError for an answer that is compressed, and another error for one of no HTTP status.
+// *BoundError for an answer that is compressed, and another error for one of no HTTP status, and for
+// a watch in another format than JSON and protobuf.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	sent := req.Clone(req.Context())
 	sent.URL.Scheme = t.server.Scheme
@@ -122,7 +129,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(refuseStatus(resp), refuseEncoded(resp)); err != nil {
+	if err := cmp.Or(refuseStatus(resp), refuseEncoded(resp), refuseWatch(resp)); err != nil {
 		return nil, err
 	}
 	return resp, nil

@@ -30,6 +30,9 @@ var (
 // costs the API servers the same. All honest Jobs are placed, the manager lives, and its memory stays small.
 // What each costly input is stands in costs_tenant_test.go and costs_worker_test.go.
 //
+// It's the last test: the endless selector of a device class holds up the third worker's own
+// scheduler for a minute or two.
+//
 // A stream that `kubectl jobferry cp` unpacks costs the user's machine, not the manager: that is
 // played in pkg/plugin/archive.
 func TestCostlyInputs(t *testing.T) {

@@ -1,0 +1,48 @@
+package access
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/jobferry/jobferry/pkg/util/quantities"
+)
+
+// Bounds of an answer: in bytes, and in the values that it may have, each of which may become a
+// struct. Both are far above what a registration reads.
+const (
+	maxAnswerBytes  = 4 << 20
+	maxAnswerValues = 30_000
+)
+
+var errTooLarge = errors.New("the answer has more in it than a registration reads: check what answers at the cluster's server")
+
+// boundedTransport reads answers in JSON up to the bounds. It passes on others so that nothing of
+// them is decoded.
+type boundedTransport struct{ to http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (t boundedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	answer, err := t.to.RoundTrip(request)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it's the transport's own
+	}
+	if mediaType, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type")); err != nil || mediaType != runtime.ContentTypeJSON {
+		answer.Header.Set("Content-Type", "text/plain")
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswerBytes+1))
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it's the body's own
+	}
+	values := bytes.Count(text, []byte("{")) + bytes.Count(text, []byte("[")) + bytes.Count(text, []byte(","))
+	if len(text) > maxAnswerBytes || values > maxAnswerValues || quantities.HasCostlyJSON(text, nil) {
+		return nil, errTooLarge
+	}
+	answer.Body = io.NopCloser(bytes.NewReader(text))
+	return answer, nil
+}
