@@ -87,6 +87,9 @@ func Build(ctx context.Context, dir, name string) (string, error) {
 
 // link links a program from one folder into another, and what tools/build puts beside it.
 func link(bin, dir, name string) error {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return fmt.Errorf("link a program: %w", err)
+	}
 	files := []string{name}
 	if name == "kubectl-jobferry" {
 		files = append(files, "kubectl_complete-jobferry")
