@@ -61,8 +61,8 @@ func soonRenewed(o *manager.Options) {
 	o.Tokens.Fraction = 0.005
 }
 
-// soonGone has a worker removed soon though it may keep mirrors of other tests, which a registration
-// with few namespaces doesn't reach.
+// soonGone has a worker removed soon though it may keep mirrors of other tests, which a
+// registration with few namespaces doesn't reach.
 func soonGone(o *manager.Options) { o.Connection.OrphanGrace = 3 * time.Second }
 
 // Somebody with a stolen token has got himself more of them, which nobody knows of. After a

@@ -27,8 +27,8 @@ var (
 // TestCostlyInputs has Jobs of an honest tenant placed on the workers w1 and w2 while a tenant of
 // the hub and the admin of a third worker send all that is known to cost the manager much if it
 // isn't bounded, again and again. To compare, these are none of the manager's business first: that
-// costs the API servers the same. All honest Jobs are placed, the manager lives, and its memory stays small.
-// What each costly input is stands in costs_tenant_test.go and costs_worker_test.go.
+// costs the API servers the same. All honest Jobs are placed, the manager lives, and its memory
+// stays small. What each costly input is stands in costs_tenant_test.go and costs_worker_test.go.
 //
 // It's the last test: the endless selector of a device class holds up the third worker's own
 // scheduler for a minute or two.

@@ -109,8 +109,8 @@ func TestLargePodsAreReadInSmallChunks(t *testing.T) {
 	w.refused("pods", http.StatusBadGateway, "larger than 4 MiB")
 }
 
-// In an error, a worker can send whatever it likes instead of a Status, in each format that a client
-// knows.
+// In an error, a worker can send whatever it likes instead of a Status, in each format that a
+// client knows.
 func TestErrorsAreNoObjects(t *testing.T) {
 	list := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Raw: bytes.Repeat([]byte{2<<3 | 2, 0}, 30_000)}
 	proto, err := list.Marshal()

@@ -80,8 +80,8 @@ func refuseWatch(resp *http.Response) error {
 	return fmt.Errorf("the events of %s are in %.100q, which the manager doesn't ask for", resp.Request.URL.Path, mediaType)
 }
 
-// refuseStatus refuses an answer with a status that HTTP doesn't have: each would become a series of
-// the metrics.
+// refuseStatus refuses an answer with a status that HTTP doesn't have: each would become a series
+// of the metrics.
 func refuseStatus(resp *http.Response) error {
 	if resp.StatusCode >= 100 && resp.StatusCode < 600 {
 		return nil

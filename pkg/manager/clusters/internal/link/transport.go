@@ -22,8 +22,8 @@ const (
 	userAgent       = "jobferry-manager"
 	idleConnTimeout = 30 * time.Second // probes keep one connection longer
 	keepAlive       = 30 * time.Second
-	// maxReadAhead and maxReadAheadOfOne bound the bytes that are received before anybody reads them, of
-	// a connection and of one answer.
+	// maxReadAhead and maxReadAheadOfOne bound the bytes that are received before anybody reads them,
+	// of a connection and of one answer.
 	maxReadAhead, maxReadAheadOfOne = 16 << 20, 512 << 10
 )
 
@@ -112,8 +112,8 @@ func (t *Transport) newBase(config *rest.Config, options TransportOptions) (*htt
 }
 
 // RoundTrip sends a request for any host to the worker. It asks for no compression, and returns a
-// *BoundError for an answer that is compressed, and another error for one of no HTTP status, and for
-// a watch in another format than JSON and protobuf.
+// *BoundError for an answer that is compressed. It refuses an answer of no HTTP status, and a watch
+// in another format than JSON and protobuf.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	sent := req.Clone(req.Context())
 	sent.URL.Scheme = t.server.Scheme
