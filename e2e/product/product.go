@@ -10,6 +10,7 @@ package product
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -87,17 +88,25 @@ func Build(ctx context.Context, dir, name string) (string, error) {
 
 // link links a program from one folder into another, and what tools/build puts beside it.
 func link(bin, dir, name string) error {
-	if err := os.MkdirAll(dir, 0o750); err != nil {
-		return fmt.Errorf("link a program: %w", err)
+	bin, err := filepath.Abs(bin)
+	if err == nil {
+		err = os.MkdirAll(dir, 0o750)
 	}
 	files := []string{name}
 	if name == "kubectl-jobferry" {
 		files = append(files, "kubectl_complete-jobferry")
 	}
 	for _, file := range files {
-		if err := os.Symlink(filepath.Join(bin, file), filepath.Join(dir, file)); err != nil && !os.IsExist(err) {
-			return fmt.Errorf("link a program: %w", err)
+		from, to := filepath.Join(bin, file), filepath.Join(dir, file)
+		if err == nil {
+			_, err = os.Stat(from)
 		}
+		if err == nil && from != to {
+			err = errors.Join(os.RemoveAll(to), os.Symlink(from, to))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("link a program: %w", err)
 	}
 	return nil
 }

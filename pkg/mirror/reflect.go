@@ -60,8 +60,9 @@ const (
 	Transition Change = "Transition"
 )
 
-// IsProgress reports whether all that has changed of a Job are its counters and indexes, of which
-// none falls, and that its end is announced. Its Job controller alone changes these.
+// IsProgress reports whether all that has changed of a Job are its counters and indexes, but no
+// fewer Pods have succeeded or failed, and that its end is announced. Its Job controller alone
+// changes these.
 func IsProgress(before, after *batchv1.Job) bool {
 	falls := after.Status.Succeeded < before.Status.Succeeded || after.Status.Failed < before.Status.Failed
 	return !falls && equality.Semantic.DeepEqual(withoutProgress(before), withoutProgress(after))

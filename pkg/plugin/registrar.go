@@ -146,24 +146,40 @@ func (c *cli) removeRoles(ctx context.Context, worker client.Client, hub types.U
 // removeOf deletes what a hub has in a namespace of a worker, in the order of the lists, except
 // what is to be kept. All is listed before something is deleted.
 func (c *cli) removeOf(ctx context.Context, worker client.Client, hub types.UID, namespace string, keep func(client.Object) bool, lists ...client.ObjectList) error {
+	var all []client.Object
 	for _, list := range lists {
-		if err := worker.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels(registration.WorkerLabels(hub))); err != nil {
-			return fmt.Errorf("worker: list what this hub has there: %w", access.Explain(err))
+		for token, more := "", true; more; more = token != "" {
+			if len(all) > maxOfHub {
+				return fmt.Errorf("worker: it has more than %d objects with this hub's labels: delete those that aren't its own", maxOfHub)
+			}
+			page, _ := list.DeepCopyObject().(client.ObjectList)
+			err := worker.List(ctx, page, client.InNamespace(namespace), client.MatchingLabels(registration.WorkerLabels(hub)),
+				client.Limit(100), client.Continue(token))
+			if err != nil {
+				return fmt.Errorf("worker: list what this hub has there: %w", access.Explain(err))
+			}
+			token = page.GetContinue()
+			err = meta.EachListItem(page, func(item runtime.Object) error {
+				if object, ok := item.(client.Object); ok && !keep(object) {
+					all = append(all, object)
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
 		}
 	}
-	for _, list := range lists {
-		err := meta.EachListItem(list, func(item runtime.Object) error {
-			if object, ok := item.(client.Object); ok && !keep(object) {
-				return c.remove(ctx, worker, object)
-			}
-			return nil
-		})
-		if err != nil {
+	for _, object := range all {
+		if err := c.remove(ctx, worker, object); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// maxOfHub bounds what a hub can have in a worker: two objects for each namespace, and a few.
+const maxOfHub = 20_000
 
 // credentials is a token, and when it expires; zero: never.
 type credentials struct {

@@ -14,9 +14,6 @@ type (
 	Transport = link.Transport
 	// TransportOptions bound the connections of a Transport.
 	TransportOptions = link.TransportOptions
-	// Structure tells the bytes of a JSON text that give it its structure from those of its
-	// strings.
-	Structure = link.Structure
 )
 
 // AnyHost stands for the address of the worker in requests to a Transport.

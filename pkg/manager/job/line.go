@@ -78,6 +78,8 @@ func (j *lineJobs) MayPlace() bool { return j.startup.over() }
 
 func (j *lineJobs) Enqueue(keys ...types.NamespacedName) { j.triggers.Enqueue(keys...) }
 
+func (j *lineJobs) EnqueueRelated(keys ...types.NamespacedName) { j.triggers.EnqueueRelated(keys...) }
+
 // reserver remembers in a Job's record where capacity is reserved for it.
 type reserver struct{ *record }
 

@@ -63,7 +63,7 @@ type Reconciler struct {
 	// background runs what no Job waits for, and enqueue has a Job reconciled after that.
 	background func(func())
 	enqueue    func(...types.NamespacedName)
-	// inFlight counts the status writes to the hub that haven't been answered.
+	// inFlight counts the writes to the hub, of placements and statuses, that haven't been answered.
 	inFlight atomic.Int32
 }
 

@@ -136,7 +136,7 @@ func (t *triggers) MirrorChanged(worker string, c clusters.MirrorChange) {
 			return
 		}
 	}
-	if !t.store.looksSoon(c.Key, now) || !c.IsProgress() {
+	if c.IsProgress == nil || !t.store.looksSoon(c.Key, now) || !c.IsProgress() {
 		t.Enqueue(c.Key)
 	}
 }

@@ -88,11 +88,14 @@ func New(workers Workers, jobs Jobs, runtimes *Runtimes, clock clock.WithDelayed
 // placed already.
 func (l *Line) look() {
 	l.walk()
-	for _, key := range l.jobs.AwaitingCapacity() {
-		if !l.isInLine(key) {
-			l.jobs.Enqueue(key)
-		}
-	}
+	l.jobs.EnqueueRelated(l.notInLine(l.jobs.AwaitingCapacity())...)
+}
+
+// notInLine are those of some Jobs that no walk looks at, or has chosen a worker for.
+func (l *Line) notInLine(keys []types.NamespacedName) []types.NamespacedName {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.DeleteFunc(keys, func(key types.NamespacedName) bool { return l.waiters[key] != nil })
 }
 
 // Answer is what a Job gets that asks for room.

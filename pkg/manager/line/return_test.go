@@ -71,6 +71,7 @@ func (h *hall) ReturnsNow(types.NamespacedName)                          {}
 func (h *hall) GroupPlaces(group.ID) []group.Place                       { return nil }
 func (h *hall) MayPlace() bool                                           { return true }
 func (h *hall) Enqueue(keys ...types.NamespacedName)                     { h.enqueued = append(h.enqueued, keys...) }
+func (h *hall) EnqueueRelated(keys ...types.NamespacedName)              { h.Enqueue(keys...) }
 
 // hasQuota lets the namespace of the Jobs have so many Pods.
 func (h *hall) hasQuota(pods string) {

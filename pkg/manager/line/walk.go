@@ -294,13 +294,6 @@ func (l *Line) WorkerChanged(worker string) {
 	l.freed.add(placement.Change{Kinds: placement.AnyChange}, worker)
 }
 
-// isInLine reports whether a walk looks at a Job, or has chosen a worker for it.
-func (l *Line) isInLine(key types.NamespacedName) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.waiters[key] != nil
-}
-
 // Changed has the Jobs that wait looked at for a change of a worker.
 func (l *Line) Changed(worker string, c placement.Change) { l.freed.add(c, worker) }
 

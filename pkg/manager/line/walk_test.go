@@ -69,6 +69,15 @@ func TestOthersWaitForADecisionForABound(t *testing.T) {
 			if h.walk(); h.undecided != nil && !decides || len(h.Reservations()) > 0 {
 				t.Errorf("the others wait once more for %v, reservations %v", h.undecided, h.Reservations())
 			}
+			if decides {
+				return
+			}
+			h.waiters[divided].lateAt = h.waiters[divided].lateAt.Add(-2 * lateFor)
+			h.asks(t, "smaller", 1)
+			h.Changed("a", moreRoom)
+			if h.walk(); h.undecided == nil {
+				t.Error("the others never wait again for one that was late once")
+			}
 		})
 	}
 }

@@ -70,6 +70,8 @@ type Jobs interface {
 	MayPlace() bool
 	// Enqueue has Jobs reconciled.
 	Enqueue(keys ...types.NamespacedName)
+	// EnqueueRelated has Jobs reconciled for a change of something else: very many come after others.
+	EnqueueRelated(keys ...types.NamespacedName)
 }
 
 // Reserver remembers the workers in which capacity is reserved for one Job.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/util/jsonscan"
 )
 
 // Bounds of what a worker may answer. An object has at most 1.5 MiB in etcd, and hardly more than
@@ -125,7 +126,7 @@ func (b *checkedBody) Close() error { return b.from.Close() }
 type boundedBody struct {
 	io.ReadCloser
 	bytes, values, fields int // that may follow
-	outside               clusters.Structure
+	outside               jsonscan.Structure
 	read                  *atomic.Int64 // counts the bytes; nil: nobody does
 }
 

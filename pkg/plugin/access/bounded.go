@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/jobferry/jobferry/pkg/util/jsonscan"
 	"github.com/jobferry/jobferry/pkg/util/quantities"
 )
 
@@ -39,10 +40,19 @@ func (t boundedTransport) RoundTrip(request *http.Request) (*http.Response, erro
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it's the body's own
 	}
-	values := bytes.Count(text, []byte("{")) + bytes.Count(text, []byte("[")) + bytes.Count(text, []byte(","))
-	if len(text) > maxAnswerBytes || values > maxAnswerValues || quantities.HasCostlyJSON(text, nil) {
+	if len(text) > maxAnswerBytes || valuesIn(text) > maxAnswerValues || quantities.HasCostlyJSON(text, nil) {
 		return nil, errTooLarge
 	}
 	answer.Body = io.NopCloser(bytes.NewReader(text))
 	return answer, nil
+}
+
+func valuesIn(text []byte) (n int) {
+	var outside jsonscan.Structure
+	for _, b := range text {
+		if outside.Has(b) && (b == '{' || b == '[' || b == ',') {
+			n++
+		}
+	}
+	return n
 }

@@ -66,6 +66,7 @@ func NewClient(config *rest.Config) (client.Client, error) {
 func NewWorkerClient(config *rest.Config) (client.Client, error) {
 	config = rest.CopyConfig(config)
 	config.ContentType, config.AcceptContentTypes, config.DisableCompression = runtime.ContentTypeJSON, runtime.ContentTypeJSON, true
+	config.WarningHandler, config.WarningHandlerWithContext = rest.NoWarnings{}, nil
 	config.Wrap(func(to http.RoundTripper) http.RoundTripper { return boundedTransport{to} })
 	return NewClient(config)
 }

@@ -1,8 +1,8 @@
 package scheduling
 
 import (
+	"cmp"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
@@ -319,36 +319,16 @@ func (c *contest) behind(b *barrier, places []int) []option {
 // option for a number of Pods, each of which takes as much.
 type option struct{ each, pods float64 }
 
-// largest is the most that a number of Pods can take. It divides the options by any one of them
-// until those are found that the Pods choose: nobody can arrange them so that this takes long.
+// largest is the most that a number of Pods can take.
 func largest(options []option, pods int64) (sum float64) {
+	slices.SortFunc(options, func(a, b option) int { return cmp.Compare(b.each, a.each) })
 	left := float64(pods)
-	for len(options) > 0 && left > 0 {
-		middle := options[rand.IntN(len(options))].each //nolint:gosec // no secret
-		more, same, moreSum, morePods := 0, 0, 0.0, 0.0
-		for i := range options {
-			o := options[i]
-			if o.each < middle {
-				continue
-			}
-			options[i], options[same] = options[same], o
-			if o.each > middle {
-				options[same], options[more] = options[more], o
-				more++
-				moreSum, morePods = moreSum+o.each*o.pods, morePods+o.pods
-			}
-			same++
+	for _, o := range options {
+		if left <= 0 {
+			break
 		}
-		if morePods > left {
-			options = options[:more]
-			continue
-		}
-		sum, left = sum+moreSum, left-morePods
-		for _, o := range options[more:same] {
-			some := min(o.pods, left)
-			sum, left = sum+some*o.each, left-some
-		}
-		options = options[same:]
+		some := min(o.pods, left)
+		sum, left = sum+some*o.each, left-some
 	}
 	return sum
 }

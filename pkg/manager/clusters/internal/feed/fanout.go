@@ -53,10 +53,11 @@ func (f fanOut[K, T]) sink(from cache.ListerWatcher, intake *intake, onEnd cache
 
 func (f fanOut[K, T]) process(deltas cache.Deltas, taken func(object)) {
 	for i := range deltas {
-		f.pass(&deltas[i])
-		if o, is := deltas[i].Object.(object); is {
-			taken(o)
+		o, is := deltas[i].Object.(object)
+		if is {
+			taken(o) // before a store may change it
 		}
+		f.pass(&deltas[i])
 	}
 	f.changed()
 }

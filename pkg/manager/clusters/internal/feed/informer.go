@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -17,6 +18,9 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
 )
+
+// watchesPerSecond and watchBurst bound how often an informer opens a watch.
+const watchesPerSecond, watchBurst = 1, 10
 
 // watchLogLevel is the verbosity from which the ends of watches are logged.
 const watchLogLevel = 4
@@ -32,6 +36,8 @@ type informer struct {
 	changed func()
 	breaks  func(*link.BoundError)
 
+	// opens paces the watches: client-go opens one again at once that has had an event.
+	opens             *rate.Limiter
 	listing, watching failures
 	cancel            context.CancelFunc
 	running           sync.WaitGroup
@@ -59,7 +65,7 @@ type synced interface {
 }
 
 func newInformer(from informerSource, changed func()) *informer {
-	i := &informer{changed: changed, breaks: from.link.Break}
+	i := &informer{changed: changed, breaks: from.link.Break, opens: rate.NewLimiter(watchesPerSecond, watchBurst)}
 	from.intake.malformed = func() { from.link.Malformed(from.resource) }
 	// If the end of a watch means a loss, the probe finds it.
 	logEnd := func(ctx context.Context, _ *cache.Reflector, err error) {
@@ -85,6 +91,9 @@ func (i *informer) listWatch(from informerSource) *cache.ListWatch {
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			if err := i.overfull(); err != nil {
+				return nil, err
+			}
+			if err := i.opens.Wait(ctx); err != nil {
 				return nil, err
 			}
 			options.Watch = true

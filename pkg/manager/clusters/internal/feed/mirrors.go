@@ -28,14 +28,12 @@ type MirrorChange struct {
 	Key types.NamespacedName
 	// Exists: the worker has the mirror.
 	Exists bool
-	// Last is the last state of a mirror that is gone, and had ended, or wasn't being deleted; nil:
-	// neither. It must not be modified.
+	// Last is the last state of a mirror that is gone, if it had ended, or wasn't being deleted. It must
+	// not be modified.
 	Last *batchv1.Job
-	// IsProgress compares with the state before, see mirror.IsProgress.
+	// IsProgress compares with the state before, see mirror.IsProgress; nil: it isn't.
 	IsProgress func() bool
 }
-
-func never() bool { return false }
 
 // mirrors are the Jobs of this origin in a worker.
 type mirrors struct {
@@ -73,7 +71,7 @@ func (m *mirrors) sink(handler cache.ResourceEventHandler) sink {
 func mirrorHandler(callbacks mirrorCallbacks) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) {
-			callbacks.changed(MirrorChange{Key: keyOf(object), Exists: true, IsProgress: never})
+			callbacks.changed(MirrorChange{Key: keyOf(object), Exists: true})
 		},
 		UpdateFunc: func(before, object any) {
 			if packed.Same(before, object) {
@@ -85,7 +83,7 @@ func mirrorHandler(callbacks mirrorCallbacks) cache.ResourceEventHandler {
 			callbacks.changed(MirrorChange{Key: keyOf(object), Exists: true, IsProgress: func() bool { return isProgress(before, object) }})
 		},
 		DeleteFunc: func(object any) {
-			callbacks.changed(MirrorChange{Key: keyOf(object), Last: lastOf(object), IsProgress: never})
+			callbacks.changed(MirrorChange{Key: keyOf(object), Last: lastOf(object)})
 		},
 	}
 }

@@ -46,28 +46,31 @@ func listAll(
 	return &all.List, nil
 }
 
-// maxToken bounds what a page says of the next one, and of its version: both become part of URLs.
+// maxToken bounds what a page says of the next one.
 const maxToken = 4 << 10
 
+// checkPage bounds what becomes part of the next request.
 func checkPage(page runtime.Object) error {
-	if of, is := page.(metav1.ListInterface); is && len(of.GetContinue()) > maxToken {
-		return unheard("a token for the next page of %d bytes", len(of.GetContinue()))
-	}
-	if of, is := page.(metav1.ListInterface); is {
+	of, is := page.(metav1.ListInterface)
+	switch {
+	case !is:
+		return nil
+	case len(of.GetContinue()) > maxToken:
+		return neverSent("a token for the next page of %d bytes", len(of.GetContinue()))
+	default:
 		return checkVersion(of.GetResourceVersion())
 	}
-	return nil
 }
 
 // checkVersion bounds a version, which is remembered, and sent again.
 func checkVersion(version string) error {
 	if len(version) > objectnames.MaxVersion {
-		return unheard("a resourceVersion of %d bytes", len(version))
+		return neverSent("a resourceVersion of %d bytes", len(version))
 	}
 	return nil
 }
 
-func unheard(format string, arg any) *link.BoundError {
+func neverSent(format string, arg any) *link.BoundError {
 	return &link.BoundError{Reason: v1alpha1.ReasonAnswerTooLarge, Message: fmt.Sprintf(
 		"an answer has "+format+", which no API server sends: check what answers at the kubeconfig's server", arg)}
 }

@@ -25,7 +25,8 @@ const (
 	maxPageBytes   = 16 << 20
 	maxEventBytes  = 4 << 20
 	maxHeaderBytes = 64 << 10
-	// maxErrorBytes and maxErrorDecoded are those of an error, which is remembered.
+	// maxErrorBytes and maxErrorDecoded are those of an error of an informer, which is remembered, or of
+	// a probe. That of a write may show all that was written.
 	maxErrorBytes   = 64 << 10
 	maxErrorDecoded = 256 << 10
 )
@@ -42,11 +43,17 @@ type BoundError struct {
 // Error returns the message.
 func (e *BoundError) Error() string { return e.Message }
 
-func tooLarge(req *http.Request, what string, limit int) *BoundError {
+func tooLarge(req *http.Request, what string, limit, decoded int) *BoundError {
+	size := func(bytes int) string {
+		if bytes < 1<<20 {
+			return fmt.Sprint(bytes>>10, " KiB")
+		}
+		return fmt.Sprint(bytes>>20, " MiB")
+	}
 	return &BoundError{v1alpha1.ReasonAnswerTooLarge, fmt.Sprintf(
-		"%s to %s %s is larger than %d MiB, or %d MiB when it's decoded, which no API server sends: "+
+		"%s to %s %s is larger than %s, or %s when it's decoded, which no API server sends: "+
 			"check what answers at the kubeconfig's server",
-		what, req.Method, req.URL.Path, limit>>20, maxDecodedBytes>>20)}
+		what, req.Method, req.URL.Path, size(limit), size(decoded))}
 }
 
 func tooCostly(req *http.Request) *BoundError {
@@ -90,8 +97,9 @@ func refuseStatus(resp *http.Response) error {
 	return fmt.Errorf("the answer to %s %s has the HTTP status %d, which there isn't", resp.Request.Method, resp.Request.URL.Path, resp.StatusCode)
 }
 
-// DecodeOnly has client-go decode an answer only if it's of one of some media types, whose bounds
-// are known. Of another type it would decode YAML, and, without a type, whatever was asked for.
+// DecodeOnly returns the media type of an answer if it's one of some, whose bounds are known. To
+// another answer it gives a type that client-go doesn't decode. It would decode YAML, and what has
+// no type as if it were what was asked for.
 func DecodeOnly(resp *http.Response, types ...string) (mediaType string) {
 	mediaType, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if err != nil || !slices.Contains(types, mediaType) {
@@ -107,16 +115,15 @@ func DecodeOnly(resp *http.Response, types ...string) (mediaType string) {
 // isn't, because the list may be read in smaller pages.
 func bound(class requestClass, resp *http.Response, h *hold, broken func(*BoundError)) {
 	watches := verb(resp.Request) == "watch" && resp.StatusCode == http.StatusOK
-	limit, what := maxBytes[class], "the answer"
+	limit, most, what := maxBytes[class], maxDecodedBytes, "the answer"
 	switch {
 	case watches:
 		limit, what = maxEventBytes, "an event of the answer"
 	case class == informerRequest:
 		broken = func(*BoundError) {}
 	}
-	isError := resp.StatusCode >= http.StatusMultipleChoices
-	if isError {
-		limit, what = maxErrorBytes, "an error"
+	if resp.StatusCode >= http.StatusMultipleChoices && class != jobRequest {
+		limit, most, what = maxErrorBytes, maxErrorDecoded, "an error"
 	}
 	ctx, cancel := context.WithCancel(resp.Request.Context())
 	from := &largeReader{from: resp.Body, large: func() error { return h.large(ctx) }}
@@ -129,7 +136,7 @@ func bound(class requestClass, resp *http.Response, h *hold, broken func(*BoundE
 	body := &boundedBody{ReadCloser: resp.Body, closed: closed, broken: broken, explain: func(err error) *BoundError {
 		switch {
 		case errors.Is(err, errTooLarge):
-			return tooLarge(resp.Request, what, limit)
+			return tooLarge(resp.Request, what, limit, most)
 		case errors.Is(err, errCostly):
 			return tooCostly(resp.Request)
 		}
@@ -138,7 +145,7 @@ func bound(class requestClass, resp *http.Response, h *hold, broken func(*BoundE
 	mediaType := DecodeOnly(resp, runtime.ContentTypeJSON, runtime.ContentTypeProtobuf)
 	var read func() (data []byte, decoded int64, err error)
 	switch {
-	case mediaType != runtime.ContentTypeProtobuf: // Raw gives out any
+	case mediaType != runtime.ContentTypeProtobuf: // others are counted, too: who asks for the bytes gets them
 		read = (&valueReader{from: from, limit: limit, eachAnew: watches}).next
 	case watches:
 		read = func() ([]byte, int64, error) { return readFrame(from) }
@@ -151,7 +158,7 @@ func bound(class requestClass, resp *http.Response, h *hold, broken func(*BoundE
 			from.read = 0
 		}
 		data, decoded, err := read()
-		if isError && decoded > maxErrorDecoded {
+		if decoded > int64(most) {
 			return nil, errTooLarge
 		}
 		if waiting := h.decodes(ctx, decoded); waiting != nil {

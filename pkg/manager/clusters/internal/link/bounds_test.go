@@ -287,16 +287,18 @@ func TestErrorsAreSmall(t *testing.T) {
 	for name, row := range map[string]struct {
 		contentType, body string
 		small             bool
+		class             requestClass
 	}{
-		"a refusal":           {jsonType, `{"kind":"Status","apiVersion":"v1","message":"no","details":{"causes":[{"field":"x"}]}}`, true},
-		"in protobuf":         {protobufType, string(inProtobuf(t, &metav1.Status{Message: "no"})), true},
-		"a long message":      {jsonType, large, false},
-		"Jobs in place of it": {protobufType, string(repeated(t, 1000, "JobList", 2)), false},
+		"a refusal":           {jsonType, `{"kind":"Status","apiVersion":"v1","message":"no","details":{"causes":[{"field":"x"}]}}`, true, informerRequest},
+		"in protobuf":         {protobufType, string(inProtobuf(t, &metav1.Status{Message: "no"})), true, informerRequest},
+		"a long message":      {jsonType, large, false, informerRequest},
+		"what was written":    {jsonType, large, true, jobRequest},
+		"Jobs in place of it": {protobufType, string(repeated(t, 1000, "JobList", 2)), false, probeRequest},
 	} {
 		resp := answer(t, "/x", row.contentType, row.body, 1<<20) //nolint:bodyclose // answer closes it
 		resp.StatusCode = http.StatusInternalServerError
-		bound(informerRequest, resp, aHold(), func(*BoundError) {})
-		if _, err := io.ReadAll(resp.Body); (err == nil) != row.small {
+		bound(row.class, resp, aHold(), func(*BoundError) {})
+		if _, err := io.ReadAll(resp.Body); (err == nil) != row.small || err != nil && !strings.Contains(err.Error(), "64 KiB, or 256 KiB when") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

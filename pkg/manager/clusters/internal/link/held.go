@@ -19,7 +19,10 @@ func (c heldClient) Get(ctx context.Context, key client.ObjectKey, into client.O
 	return c.Client.Get(ctx, key, into, options...)
 }
 
-// SubResource implements client.Client. The answer to its Create, a token, is held.
+// Status implements client.Client.
+func (c heldClient) Status() client.SubResourceWriter { return c.SubResource("status") }
+
+// SubResource implements client.Client.
 func (c heldClient) SubResource(name string) client.SubResourceClient {
 	return heldSubResource{c.Client.SubResource(name), c.link}
 }
@@ -35,6 +38,12 @@ func (c heldSubResource) Create(
 	ctx, release := c.link.Hold(ctx)
 	defer release()
 	return c.SubResourceClient.Create(ctx, of, object, options...)
+}
+
+func (c heldSubResource) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+	ctx, release := c.link.Hold(ctx)
+	defer release()
+	return c.SubResourceClient.Patch(ctx, object, patch, options...)
 }
 
 func (c heldClient) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 )
@@ -24,7 +25,11 @@ const (
 	keepAlive       = 30 * time.Second
 	// maxReadAhead and maxReadAheadOfOne bound the bytes that are received before anybody reads them,
 	// of a connection and of one answer.
-	maxReadAhead, maxReadAheadOfOne = 16 << 20, 512 << 10
+	// No worker has as many answers under way as a connection has room for.
+	maxReadAhead, maxReadAheadOfOne = 32 << 20, 512 << 10
+	// dialsPerSecond and dialBurst bound how often a Transport dials: by HTTP/2, a server can end each
+	// connection before the first answer, and net/http dials again at once.
+	dialsPerSecond, dialBurst = 10, 100
 )
 
 // errRevoked is returned by a dial for credentials that were replaced.
@@ -52,6 +57,7 @@ type Transport struct {
 	send      http.RoundTripper
 	closeIdle func()
 	dialer    net.Dialer
+	dials     *rate.Limiter // nil: without a bound
 
 	mu sync.Mutex
 	// open has every TCP connection. Closing them is the only way to end a watch whose other end
@@ -70,6 +76,9 @@ func NewTransport(kubeconfig []byte, options TransportOptions) (*Transport, erro
 	t := &Transport{
 		dialer: net.Dialer{Timeout: options.DialTimeout, KeepAlive: keepAlive},
 		open:   map[*trackedConn]struct{}{},
+	}
+	if !options.HTTP1 {
+		t.dials = rate.NewLimiter(dialsPerSecond, dialBurst)
 	}
 	if t.server, err = url.Parse(config.Host); err != nil {
 		return nil, invalid("", "the server's URL: %v", err)
@@ -160,6 +169,11 @@ func (t *Transport) revoke() {
 
 // dial opens a connection, and remembers it until it's closed.
 func (t *Transport) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if t.dials != nil {
+		if err := t.dials.Wait(ctx); err != nil {
+			return nil, err
+		}
+	}
 	conn, err := t.dialer.DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,8 @@ package link
 import (
 	"bytes"
 	"io"
+
+	"github.com/jobferry/jobferry/pkg/util/jsonscan"
 )
 
 // elementBytes is what an element of a JSON value may become: a struct. maxElements bounds them.
@@ -21,7 +23,7 @@ type valueReader struct {
 
 	value           bytes.Buffer // as far as it's read
 	elements, depth int
-	outside         Structure
+	outside         jsonscan.Structure
 }
 
 // next returns a value, or several, or all at its end, and what they become. Nothing decodes a
@@ -76,25 +78,6 @@ func (r *valueReader) count(b byte) bool {
 	case '}', ']':
 		r.depth--
 		return r.depth == 0
-	}
-	return false
-}
-
-// Structure tells the bytes of a JSON text that give it its structure from those of its strings.
-// The zero value is at the begin of a text.
-type Structure struct{ inString, escape bool }
-
-// Has takes the next byte of the text, and reports whether it is outside of strings.
-func (s *Structure) Has(b byte) bool {
-	switch {
-	case s.escape:
-		s.escape = false
-	case s.inString:
-		s.escape, s.inString = b == '\\', b != '"'
-	case b == '"':
-		s.inString = true
-	default:
-		return true
 	}
 	return false
 }
