@@ -28,8 +28,8 @@ type MirrorChange struct {
 	Key types.NamespacedName
 	// Exists: the worker has the mirror.
 	Exists bool
-	// Last is the last state of a mirror that is gone, if it had ended, or wasn't being deleted. It must
-	// not be modified.
+	// Last is the last state of a mirror that is gone, if it had ended, or wasn't being deleted. It
+	// must not be modified.
 	Last *batchv1.Job
 	// IsProgress compares with the state before, see mirror.IsProgress; nil: it isn't.
 	IsProgress func() bool

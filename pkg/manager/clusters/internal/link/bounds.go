@@ -25,8 +25,8 @@ const (
 	maxPageBytes   = 16 << 20
 	maxEventBytes  = 4 << 20
 	maxHeaderBytes = 64 << 10
-	// maxErrorBytes and maxErrorDecoded are those of an error of an informer, which is remembered, or of
-	// a probe. That of a write may show all that was written.
+	// maxErrorBytes and maxErrorDecoded are those of an error of an informer, which is remembered, or
+	// of a probe. That of a write may show all that was written.
 	maxErrorBytes   = 64 << 10
 	maxErrorDecoded = 256 << 10
 )
