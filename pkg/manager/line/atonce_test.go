@@ -33,6 +33,8 @@ func (r *rush) Enqueue(keys ...types.NamespacedName) {
 	}
 }
 
+func (r *rush) EnqueueRelated(keys ...types.NamespacedName) { r.Enqueue(keys...) }
+
 func (r *rush) Cached(_ context.Context, key types.NamespacedName) *batchv1.Job { return r.jobs[key] }
 
 func (r *rush) reconciles(t *testing.T) {
