@@ -74,7 +74,8 @@ func TestFlood(t *testing.T) {
 	if _, events := result.PerJob(); others > 2*o.Jobs || events > 1 {
 		t.Errorf("%d requests other than statuses and %.2f events per Job for %d Jobs", others, events, o.Jobs)
 	}
-	if statuses < 2*o.Jobs || statuses > result.Statuses {
+	// A busy hub is told of some starts together with the end.
+	if statuses < o.Jobs || statuses > result.Statuses {
 		t.Errorf("%d writes of statuses for %d Jobs, whose statuses the workers wrote %d times", statuses, o.Jobs, result.Statuses)
 	}
 	if worse := report.Worse(result); len(worse) > 0 {
