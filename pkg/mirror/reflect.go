@@ -73,11 +73,14 @@ func withoutProgress(job *batchv1.Job) *batchv1.Job {
 	rest.ResourceVersion, rest.ManagedFields = "", nil
 	rest.Status = batchv1.JobStatus{
 		StartTime: job.Status.StartTime, CompletionTime: job.Status.CompletionTime,
-		Conditions: slices.DeleteFunc(slices.Clone(job.Status.Conditions), func(c batchv1.JobCondition) bool {
-			return c.Type == batchv1.JobSuccessCriteriaMet || c.Type == batchv1.JobFailureTarget
-		}),
+		Conditions: slices.DeleteFunc(slices.Clone(job.Status.Conditions), AnnouncesEnd),
 	}
 	return &rest
+}
+
+// AnnouncesEnd reports whether a condition says that its Job will end.
+func AnnouncesEnd(c batchv1.JobCondition) bool {
+	return c.Type == success.interim || c.Type == failure.interim
 }
 
 // Why is the reason of a Deferred.

@@ -10,11 +10,12 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/pager"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -148,26 +149,23 @@ func (c *cli) removeRoles(ctx context.Context, worker client.Client, hub types.U
 func (c *cli) removeOf(ctx context.Context, worker client.Client, hub types.UID, namespace string, keep func(client.Object) bool, lists ...client.ObjectList) error {
 	var all []client.Object
 	for _, list := range lists {
-		for token, more := "", true; more; more = token != "" {
-			if len(all) > maxOfHub {
-				return fmt.Errorf("worker: it has more than %d objects with this hub's labels: delete those that aren't its own", maxOfHub)
-			}
+		pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			page, _ := list.DeepCopyObject().(client.ObjectList)
-			err := worker.List(ctx, page, client.InNamespace(namespace), client.MatchingLabels(registration.WorkerLabels(hub)),
-				client.Limit(100), client.Continue(token))
-			if err != nil {
-				return fmt.Errorf("worker: list what this hub has there: %w", access.Explain(err))
+			return page, worker.List(ctx, page, client.InNamespace(namespace), client.MatchingLabels(registration.WorkerLabels(hub)),
+				client.Limit(o.Limit), client.Continue(o.Continue))
+		})
+		pages.PageSize = 100
+		err := pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
+			if len(all) == maxOfHub {
+				return fmt.Errorf("it has more than %d objects with this hub's labels: delete those that aren't its own", maxOfHub)
 			}
-			token = page.GetContinue()
-			err = meta.EachListItem(page, func(item runtime.Object) error {
-				if object, ok := item.(client.Object); ok && !keep(object) {
-					all = append(all, object)
-				}
-				return nil
-			})
-			if err != nil {
-				return err
+			if object, ok := item.(client.Object); ok && !keep(object) {
+				all = append(all, object)
 			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("worker: list what this hub has there: %w", access.Explain(err))
 		}
 	}
 	for _, object := range all {

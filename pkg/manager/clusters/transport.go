@@ -1,8 +1,6 @@
 package clusters
 
 import (
-	"net/http"
-
 	"k8s.io/client-go/rest"
 
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
@@ -32,10 +30,6 @@ func ParseKubeconfig(raw []byte) (*rest.Config, error) { return link.ParseKubeco
 func NewTransport(kubeconfig []byte, options TransportOptions) (*Transport, error) {
 	return link.NewTransport(kubeconfig, options)
 }
-
-// DecodeOnly has client-go decode an answer only if it's of one of some media types, whose bounds
-// are known.
-func DecodeOnly(resp *http.Response, types ...string) { link.DecodeOnly(resp, types...) }
 
 // HasCostlyQuantity reports whether an object in JSON has a quantity that mayn't be decoded.
 func HasCostlyQuantity(object []byte) bool { return link.HasCostlyQuantity(object) }

@@ -58,7 +58,7 @@ func (s *Snapshot) progressFloor() time.Duration {
 // onlyStarts reports whether all that is new, besides progress, is that the Job has started, and
 // perhaps that it will end.
 func (s *Snapshot) onlyStarts(next *batchv1.JobStatus) bool {
-	isOther := func(c batchv1.JobCondition) bool { return !hubstate.IsOurs(c.Type) && !announcesEnd(c) }
+	isOther := func(c batchv1.JobCondition) bool { return !hubstate.IsOurs(c.Type) && !mirror.AnnouncesEnd(c) }
 	return s.Job.Status.StartTime == nil && !slices.ContainsFunc(next.Conditions, isOther)
 }
 
@@ -69,10 +69,6 @@ func (s *Snapshot) onlyAnnouncesEnd(next *batchv1.JobStatus) bool {
 	added := slices.DeleteFunc(slices.Clone(next.Conditions), func(n batchv1.JobCondition) bool {
 		return slices.ContainsFunc(shown.Conditions, func(c batchv1.JobCondition) bool { return c.Type == n.Type })
 	})
-	isMore := func(c batchv1.JobCondition) bool { return !announcesEnd(c) }
+	isMore := func(c batchv1.JobCondition) bool { return !mirror.AnnouncesEnd(c) }
 	return len(added) > 0 && !slices.ContainsFunc(added, isMore) && shown.StartTime.Equal(next.StartTime)
-}
-
-func announcesEnd(c batchv1.JobCondition) bool {
-	return c.Type == batchv1.JobSuccessCriteriaMet || c.Type == batchv1.JobFailureTarget
 }

@@ -230,17 +230,21 @@ func (m *memory) forgetLife() {
 // looked at again.
 func (r *record) beginLook(now time.Time) known {
 	r.store.mu.Lock()
-	if !r.lookDue.IsZero() {
+	defer r.store.mu.Unlock()
+	if !r.lookDue.IsZero() { // else it may be that of nothing, which isn't written to
 		r.lookDue = time.Time{}
 	}
-	r.store.mu.Unlock()
-	return r.read(now)
+	return r.readLocked(now)
 }
 
 // read returns a copy of the memory.
 func (r *record) read(now time.Time) known {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()
+	return r.readLocked(now)
+}
+
+func (r *record) readLocked(now time.Time) known {
 	plain := *r.memory
 	plain.mirrors, plain.passedOver, plain.reported, plain.usedBefore = nil, nil, reported{}, nil
 	k := known{memory: plain}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/util/jsonscan"
+	"github.com/jobferry/jobferry/pkg/util/mediatype"
 )
 
 // Bounds of what a worker may answer. An object has at most 1.5 MiB in etcd, and hardly more than
@@ -61,7 +62,7 @@ func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	case resp.StatusCode >= http.StatusMultipleChoices && req.Header.Get("Upgrade") != "":
 		resp.Body = newBoundedBody(resp.Body, maxErrorBytes) // see upgradeRefused
 	case resp.StatusCode >= http.StatusMultipleChoices:
-		clusters.DecodeOnly(resp, runtime.ContentTypeJSON)
+		mediatype.Only(resp, runtime.ContentTypeJSON)
 		body := newBoundedBody(resp.Body, maxErrorBytes)
 		body.values, body.fields = maxErrorValues, maxErrorFields
 		resp.Body = &checkedBody{from: body}

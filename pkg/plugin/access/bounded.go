@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"mime"
 	"net/http"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/jobferry/jobferry/pkg/util/jsonscan"
+	"github.com/jobferry/jobferry/pkg/util/mediatype"
 	"github.com/jobferry/jobferry/pkg/util/quantities"
 )
 
@@ -32,9 +32,7 @@ func (t boundedTransport) RoundTrip(request *http.Request) (*http.Response, erro
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it's the transport's own
 	}
-	if mediaType, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type")); err != nil || mediaType != runtime.ContentTypeJSON {
-		answer.Header.Set("Content-Type", "text/plain")
-	}
+	mediatype.Only(answer, runtime.ContentTypeJSON)
 	defer answer.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswerBytes+1))
 	if err != nil {

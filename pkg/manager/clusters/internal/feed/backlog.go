@@ -6,7 +6,8 @@ import "sync"
 const maxBacklog = 4 << 20
 
 // backlog is what a watch has passed on, and a fanOut hasn't taken. The queue between them, which
-// is client-go's, bounds the events, not their bytes.
+// is client-go's, bounds the events, not their bytes. It's no semaphore: events are taken, too,
+// that came while all were listed, and weren't added.
 type backlog struct {
 	mu    sync.Mutex
 	bytes int64

@@ -7,13 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/mediatype"
 	"github.com/jobferry/jobferry/pkg/util/quantities"
 )
 
@@ -78,13 +77,13 @@ func refuseEncoded(resp *http.Response) error {
 
 // refuseWatch refuses events in a format that isn't decoded: client-go would leave the answer open.
 func refuseWatch(resp *http.Response) error {
-	mediaType := resp.Header.Get("Content-Type")
+	format := resp.Header.Get("Content-Type")
 	if verb(resp.Request) != "watch" || resp.StatusCode != http.StatusOK ||
-		DecodeOnly(resp, runtime.ContentTypeJSON, runtime.ContentTypeProtobuf) != "" {
+		mediatype.Only(resp, runtime.ContentTypeJSON, runtime.ContentTypeProtobuf) != "" {
 		return nil
 	}
 	_ = resp.Body.Close() // nothing of it is used
-	return fmt.Errorf("the events of %s are in %.100q, which the manager doesn't ask for", resp.Request.URL.Path, mediaType)
+	return fmt.Errorf("the events of %s are in %.100q, which the manager doesn't ask for", resp.Request.URL.Path, format)
 }
 
 // refuseStatus refuses an answer with a status that HTTP doesn't have: each would become a series
@@ -95,18 +94,6 @@ func refuseStatus(resp *http.Response) error {
 	}
 	_ = resp.Body.Close() // nothing of it is used
 	return fmt.Errorf("the answer to %s %s has the HTTP status %d, which there isn't", resp.Request.Method, resp.Request.URL.Path, resp.StatusCode)
-}
-
-// DecodeOnly returns the media type of an answer if it's one of some, whose bounds are known. To
-// another answer it gives a type that client-go doesn't decode. It would decode YAML, and what has
-// no type as if it were what was asked for.
-func DecodeOnly(resp *http.Response, types ...string) (mediaType string) {
-	mediaType, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if err != nil || !slices.Contains(types, mediaType) {
-		resp.Header.Set("Content-Type", "text/plain")
-		return ""
-	}
-	return mediaType
 }
 
 // bound limits what is read of an answer, by the class of its request, and what it becomes when
@@ -142,10 +129,10 @@ func bound(class requestClass, resp *http.Response, h *hold, broken func(*BoundE
 		}
 		return nil
 	}}
-	mediaType := DecodeOnly(resp, runtime.ContentTypeJSON, runtime.ContentTypeProtobuf)
+	format := mediatype.Only(resp, runtime.ContentTypeJSON, runtime.ContentTypeProtobuf)
 	var read func() (data []byte, decoded int64, err error)
 	switch {
-	case mediaType != runtime.ContentTypeProtobuf: // others are counted, too: who asks for the bytes gets them
+	case format != runtime.ContentTypeProtobuf: // others are counted, too: who asks for the bytes gets them
 		read = (&valueReader{from: from, limit: limit, eachAnew: watches}).next
 	case watches:
 		read = func() ([]byte, int64, error) { return readFrame(from) }
