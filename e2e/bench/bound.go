@@ -39,7 +39,10 @@ func (r *run) bound(ctx context.Context) (err error) {
 	if err := r.fleet.hub.remove(l.ctx, r.options.Submitters, boundNamespace, names(r.options.Jobs)); err != nil {
 		return err
 	}
-	return jobs.AwaitGone(l.ctx)
+	if err := jobs.AwaitGone(l.ctx); err != nil {
+		return err
+	}
+	return l.tasks.Wait() // the mirrors are deleted, too: the next round has Jobs of their names
 }
 
 // loop is the least that a dispatcher does. Jobs go to the workers by turns.
@@ -59,8 +62,7 @@ type boundJob struct {
 	hub       *batchv1.Job // as it was written last
 	worker    *site
 	status    *batchv1.JobStatus // the mirror's
-	isLeaving bool               // the hub Job is to be deleted
-	isGone    bool               // the mirror
+	isLeaving bool               // the hub Job is gone
 	observed  chan struct{}
 }
 
@@ -101,9 +103,9 @@ func (l *loop) ofHub() cache.ResourceEventHandler {
 			l.mu.Unlock()
 			l.tasks.Go(func() error { return l.dispatch(j) })
 		},
-		UpdateFunc: func(_, object any) {
-			if hub := object.(*batchv1.Job); hub.DeletionTimestamp != nil {
-				l.observe(hub.Name, func(j *boundJob) { j.isLeaving = true })
+		DeleteFunc: func(object any) { // nothing keeps one that has ended
+			if key, err := cache.DeletionHandlingObjectToName(object); err == nil {
+				l.observe(key.Name, func(j *boundJob) { j.isLeaving = true })
 			}
 		},
 	}
@@ -114,11 +116,6 @@ func (l *loop) ofMirrors() cache.ResourceEventHandler {
 		UpdateFunc: func(_, object any) {
 			mirror := object.(*batchv1.Job)
 			l.observe(mirror.Name, func(j *boundJob) { j.status = &mirror.Status })
-		},
-		DeleteFunc: func(object any) {
-			if key, err := cache.DeletionHandlingObjectToName(object); err == nil {
-				l.observe(key.Name, func(j *boundJob) { j.isGone = true })
-			}
 		},
 	}
 }
