@@ -131,9 +131,13 @@ func (d *drift) foreign() []Note {
 	if equality.Semantic.DeepEqual(wanted.Template.Spec, got.Template.Spec) {
 		wanted.Template.Spec, got.Template.Spec = corev1.PodSpec{}, corev1.PodSpec{}
 	}
+	const changed = "changed by the worker's admission"
+	if isLarge(&d.projected.Spec.Template) { // the mirror has little of it
+		return []Note{{Field: "spec.template", Message: changed}}
+	}
 	var notes []Note
 	for _, f := range slices.Sorted(uncovered("spec", tree(&wanted), tree(&got))) {
-		notes = append(notes, Note{Field: f, Message: "changed by the worker's admission"})
+		notes = append(notes, Note{Field: f, Message: changed})
 	}
 	return notes
 }

@@ -22,7 +22,7 @@ func (d *drift) template() Action {
 	if d.last.settled(d.wanted) {
 		return nil
 	}
-	if Light(d.mirror) {
+	if Light(d.mirror) || isLarge(&d.projected.Spec.Template) {
 		return d.replaceStopped("it's too large to be changed in place")
 	}
 	if len(d.last.Recent) > 0 {

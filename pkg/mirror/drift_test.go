@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -245,6 +246,26 @@ func scaled(completions, parallelism int32) change {
 
 func managedBy(name string) change {
 	return func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To(name) }
+}
+
+// A worker shows little of a large Job, by which it isn't light. It isn't compared as values of JSON,
+// nor is each change named.
+func TestDriftOfALargeJobOfWhichLittleIsShown(t *testing.T) {
+	hub := job().Obj()
+	hub.Spec.Template.Spec.Containers[0].Env = make([]corev1.EnvVar, 100_000)
+	m := mirrorOf(hub, aTarget)
+	m.Spec.Template.Spec.Containers[0].Env = nil
+	var act Action
+	n := testing.AllocsPerRun(1, func() { act = Drift(hub, m, aTarget) })
+	if none, is := act.(None); !is || len(none.Notes) != 1 || n > 10_000 {
+		t.Errorf("%.0f allocations, %.200q", n, fmt.Sprint(act))
+	}
+	suspend(hub)
+	suspend(m)
+	zone("a")(hub)
+	if n := testing.AllocsPerRun(1, func() { act = Drift(hub, m, aTarget) }); describe(act) != "Recreate spec.template" || n > 10_000 {
+		t.Errorf("when it's to change: %.0f allocations, %s", n, describe(act))
+	}
 }
 
 // What a worker's admission did at creation: tolerated, or named; never fought.

@@ -70,10 +70,22 @@ func (p Patch) Diff() string { return string(mustMarshal(p.diff)) }
 // reverts them. A retry is of no use until the hub Job or the worker changes.
 func (p Patch) Unmet(answer *batchv1.Job) []Note {
 	var notes []Note
-	for _, path := range unmet(p.diff, tree(answer)) {
+	for _, path := range unmet(p.diff, tree(p.read(answer))) {
 		notes = append(notes, Note{Field: path, Message: "changed back by the worker's admission"})
 	}
 	return notes
+}
+
+// read is what the patch may name of an answer, which the worker may make of any length: as values
+// of JSON it takes several times the memory of its type.
+func (p Patch) read(answer *batchv1.Job) *batchv1.Job {
+	read := &batchv1.Job{Spec: answer.Spec}
+	read.Labels, read.Annotations, read.Finalizers = answer.Labels, answer.Annotations, answer.Finalizers
+	cutLists(read)
+	if !slices.Contains(p.Fields, "spec.template") || isLarge(&read.Spec.Template) {
+		removeTemplate(read)
+	}
+	return read
 }
 
 // unmet returns the paths of a merge patch that an object doesn't satisfy.

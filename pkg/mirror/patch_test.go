@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
@@ -120,6 +121,26 @@ func TestUnmet(t *testing.T) {
 	want := []Note{{"spec.ttlSecondsAfterFinished", "changed back by the worker's admission"}}
 	if diff := cmp.Diff(want, patch.Unmet(after)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A worker's answer to a patch has a very long list, which isn't read as values of JSON: they take
+// several times the memory of the Job.
+func TestUnmetOfALargeAnswer(t *testing.T) {
+	hub := job().Obj()
+	m := mirrorOf(hub, aTarget)
+	m.Spec.Parallelism = ptr.To[int32](1)
+	patch := Drift(hub, m, aTarget).(Patch)
+	after := applyBytes(t, m, patch.Bytes())
+	after.Spec.Template.Spec.ReadinessGates = make([]corev1.PodReadinessGate, 100_000)
+	after.ManagedFields = make([]metav1.ManagedFieldsEntry, 100_000)
+	after.Status.Conditions = make([]batchv1.JobCondition, 100_000)
+	for _, path := range []string{"spec.parallelism", "spec.template"} { // as if it changed
+		patch.Fields = append(patch.Fields, path)
+		var notes []Note
+		if n := testing.AllocsPerRun(1, func() { notes = patch.Unmet(after) }); n > 10_000 || len(notes) > 0 {
+			t.Errorf("%s: %.0f allocations, %v", path, n, notes)
+		}
 	}
 }
 

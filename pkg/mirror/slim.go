@@ -183,8 +183,7 @@ func cut[T any](all []T, most int) []T {
 func SlimMirror(job *batchv1.Job) {
 	job.ManagedFields = nil
 	cutLists(job)
-	if size := job.Spec.Template.Size(); Finished(job) || size > maxHeldTemplate ||
-		size > alwaysHeldTemplate && decoded.Size(&job.Spec.Template) > maxDecodedTemplate {
+	if Finished(job) || isLarge(&job.Spec.Template) {
 		LightenMirror(job)
 	}
 	last, known := readRecord(job)
@@ -193,6 +192,12 @@ func SlimMirror(job *batchv1.Job) {
 		job.Annotations = heldMarks(job.Annotations, last.Annotations)
 	}
 	job.OwnerReferences = nil
+}
+
+// isLarge reports whether a cache holds no mirror with this template.
+func isLarge(template *corev1.PodTemplateSpec) bool {
+	size := template.Size()
+	return size > maxHeldTemplate || size > alwaysHeldTemplate && decoded.Size(template) > maxDecodedTemplate
 }
 
 // heldMarks are the labels or annotations that are Jobferry's or Kueue's, and those of the record.

@@ -127,13 +127,13 @@ func TestAStandbyWasntIsolated(t *testing.T) {
 }
 
 // hesitant is a clock that lets others go first.
-type hesitant struct{ clock.Clock }
+type hesitant struct{ clock.WithDelayedExecution }
 
 func (c hesitant) Now() time.Time {
 	for range rand.IntN(20) {
 		runtime.Gosched()
 	}
-	return c.Clock.Now()
+	return c.WithDelayedExecution.Now()
 }
 
 // One worker is lost in the moment in which another comes back, again and again: what is thought of

@@ -74,7 +74,7 @@ type Options struct {
 	// Scheme of the workers' clients. Default: client-go's, with all of Kubernetes' own types.
 	Scheme *runtime.Scheme
 	// Clock defaults to the real one.
-	Clock clock.Clock
+	Clock clock.WithDelayedExecution
 }
 
 // Placements counts the Jobs that keep a worker from being removed, and knows what they have found

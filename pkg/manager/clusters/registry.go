@@ -11,6 +11,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/feed"
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
+	"github.com/jobferry/jobferry/pkg/manager/flapping"
 	"github.com/jobferry/jobferry/pkg/placement"
 	"github.com/jobferry/jobferry/pkg/util/digest"
 	"github.com/jobferry/jobferry/pkg/util/queue"
@@ -28,6 +29,8 @@ type Registry struct {
 	leadership leadership
 	startup    *startup
 	isolation  isolation
+	// flapping puts off the looks at the Pods on the hub.
+	flapping *flapping.Pace
 
 	mu      sync.RWMutex // never held while calling out
 	workers map[string]*Worker
@@ -46,6 +49,7 @@ func NewRegistry(options Options) *Registry {
 		queue:      queue.New(controllerName, nil),
 		leadership: newLeadership(),
 		startup:    newStartup(),
+		flapping:   flapping.NewPace(options.Clock),
 		workers:    map[string]*Worker{},
 		holders:    map[digest.Digest][]*Worker{},
 	}
@@ -207,6 +211,7 @@ func (r *Registry) remove(name string) {
 	if ok {
 		w.cancel()
 		<-w.done
+		r.flapping.Forget(name)
 		w.changed()
 	}
 }
@@ -232,7 +237,7 @@ func (r *Registry) callbacks(name string) feed.Options {
 	}
 	if pods := r.options.Pods; pods != nil {
 		options.PodShown, options.PodChanged = pods.Shown, pods.PodChanged
-		options.PodsKnown = pods.WorkersChanged
+		options.PodsKnown = func() { r.lookAtPods(name) }
 	}
 	return options
 }
@@ -240,11 +245,17 @@ func (r *Registry) callbacks(name string) feed.Options {
 // workerChanged is called when the View of a worker has changed.
 func (r *Registry) workerChanged(name string) {
 	r.tell(func(l Listener) { l.WorkerChanged(name) })
-	if pods := r.options.Pods; pods != nil {
-		pods.WorkersChanged()
-	}
+	r.lookAtPods(name)
 	r.queue.Add(request(name))
 	r.updateIsolation()
+}
+
+// lookAtPods has the Pods on the hub looked at, of all workers: for one that changes again and
+// again at a pace.
+func (r *Registry) lookAtPods(name string) {
+	if pods := r.options.Pods; pods != nil {
+		r.flapping.Changed(name, pods.WorkersChanged)
+	}
 }
 
 // tell calls the Listeners, while this replica leads.

@@ -5,11 +5,14 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/jobferry/jobferry/pkg/manager/flapping"
 	"github.com/jobferry/jobferry/pkg/placement"
 )
 
@@ -52,6 +55,34 @@ func (o *observer) WorkerRestored(string) {}
 func (o *observer) PodsStuck(string, types.NamespacedName) {}
 
 func (o *observer) PodUnlabelled(string, types.NamespacedName, types.UID) {}
+
+// sweeps counts how often all Pods on the hub would be looked at.
+type sweeps struct {
+	PodListener
+	n int
+}
+
+func (s *sweeps) WorkersChanged() { s.n++ }
+
+// A worker that changes all the time, as its API server pleases, doesn't have the Pods of all
+// workers looked at each time, and delays no other worker's.
+func TestAFlappingWorkersPodsAreLookedAtNowAndThen(t *testing.T) {
+	pods, clock := &sweeps{}, clocktesting.NewFakeClock(time.Unix(1_700_000_000, 0))
+	r := NewRegistry(Options{Pods: pods, Clock: clock})
+	defer r.queue.ShutDown()
+	for range 10 * flapping.SteadyChanges {
+		r.workerChanged("flaps")
+	}
+	if pods.n != flapping.SteadyChanges {
+		t.Errorf("%d looks", pods.n)
+	}
+	if r.workerChanged("other"); pods.n != flapping.SteadyChanges+1 {
+		t.Error("another worker's change waits")
+	}
+	if clock.Step(flapping.Delay); pods.n != flapping.SteadyChanges+2 {
+		t.Error("the last change is lost")
+	}
+}
 
 func names(workers []*Worker) string {
 	all := []string{}

@@ -275,11 +275,11 @@ func TestNodesThatMayNotBeRead(t *testing.T) {
 
 // ahead is a clock that is ahead of the machine's.
 type ahead struct {
-	clock.Clock
+	clock.WithDelayedExecution
 	by time.Duration
 }
 
-func (c ahead) Now() time.Time { return c.Clock.Now().Add(c.by) }
+func (c ahead) Now() time.Time { return c.WithDelayedExecution.Now().Add(c.by) }
 
 // The hub's clock is the manager's, and not that of the machine.
 func TestWorkerClockIsComparedWithTheManagers(t *testing.T) {

@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -55,7 +56,7 @@ func (w *world) waits(n int, each func(i int) *batchv1.Job) {
 		}
 	}
 	w.step(time.Minute)
-	if waits := len(w.line.Waits()); waits != n {
+	if waits := len(maps.Collect(w.line.Waits())); waits != n {
 		w.fail("%d Jobs wait, want %d", waits, n)
 	}
 	w.log, w.queue.requests = nil, nil

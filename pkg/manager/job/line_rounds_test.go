@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -77,7 +78,7 @@ func TestJobsInVainHoldUpNobody(t *testing.T) {
 			w.queues(aJob("last", pods(1)))
 			w.worker("a").ledger.Release(inTeam("small-1"))
 			walks := 0
-			for ; w.line.Waits()[inTeam("last")].InLine; walks++ {
+			for ; maps.Collect(w.line.Waits())[inTeam("last")].InLine; walks++ {
 				if walks > 2*teams*maxInVain/maxTries+2 {
 					w.fail("it isn't chosen in %d walks", walks)
 				}
@@ -87,7 +88,7 @@ func TestJobsInVainHoldUpNobody(t *testing.T) {
 			}
 			for i := range 300 {
 				key := types.NamespacedName{Namespace: fmt.Sprintf("mallory-%02d", i%teams), Name: fmt.Sprintf("alone-%03d", i)}
-				if wait := w.line.Waits()[key]; !wait.InLine {
+				if wait := maps.Collect(w.line.Waits())[key]; !wait.InLine {
 					w.fail("%s: %+v", key, wait)
 				}
 			}
@@ -105,7 +106,7 @@ func TestRoomComesWhileJobsAreJudged(t *testing.T) {
 	}
 	w.step(time.Minute)
 	w.queues(aJob("last", near))
-	judged := func() uint64 { return w.line.Waits()[inTeam("last")].Judged }
+	judged := func() uint64 { return maps.Collect(w.line.Waits())[inTeam("last")].Judged }
 	before := judged()
 	w.triggers.CapacityFreed("a", placement.Change{Kinds: placement.AnyChange})
 	w.walks()
@@ -220,7 +221,7 @@ func TestHeavyJobsHoldUpNobody(t *testing.T) {
 	w.worker("a").ledger.Release(inTeam("small-1"))
 	w.triggers.CapacityFreed("a", placement.Change{Kinds: placement.AnyChange})
 	w.walks()
-	if w.line.Waits()[inTeam("last")].InLine {
+	if maps.Collect(w.line.Waits())[inTeam("last")].InLine {
 		w.fail("it isn't chosen in the first walk")
 	}
 	var judged judgements

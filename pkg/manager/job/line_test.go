@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -303,7 +304,7 @@ func TestLargeJobInLine(t *testing.T) {
 	w := newFullWorld(t)
 	w.queues(aJob("large", pods(2), large), aJob("small", pods(1)))
 	for _, name := range []string{"large", "small"} {
-		if wait := w.line.Waits()[inTeam(name)]; !wait.InLine || wait.Held {
+		if wait := maps.Collect(w.line.Waits())[inTeam(name)]; !wait.InLine || wait.Held {
 			w.fail("%s: %+v", name, wait)
 		}
 	}

@@ -145,7 +145,7 @@ func (c *jobsCollector) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(jobsDesc, prometheus.GaugeValue, float64(n), is.worker, string(is.state))
 	}
 	pending := map[string]int{}
-	for _, w := range c.line.Waits() {
+	for _, w := range c.line.Waits() { // without a copy: there may be very many
 		if w.InLine {
 			pending[w.Class]++
 		}

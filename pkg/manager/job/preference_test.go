@@ -1,6 +1,7 @@
 package job
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -304,7 +305,7 @@ func TestNobodyIsLookedAtWhileThereIsNoRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.step(time.Second)
-	if waits := w.line.Waits(); len(waits) != 0 {
+	if waits := maps.Collect(w.line.Waits()); len(waits) != 0 {
 		w.fail("%v still wait", waits)
 	}
 }

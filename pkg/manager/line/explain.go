@@ -78,18 +78,23 @@ type Wait struct {
 	Held bool
 }
 
-// Waits are all Jobs that wait, and those that a walk has chosen a worker for.
-func (l *Line) Waits() map[types.NamespacedName]Wait {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	all := make(map[types.NamespacedName]Wait, len(l.waiters)+len(l.returning))
-	for key, w := range l.returning {
-		all[key] = Wait{Class: w.class, Returning: true, Judged: w.asked, Needs: w.Needs, Held: w.request.Job != nil}
+// Waits are all Jobs that wait, and those that a walk has chosen a worker for. Nothing else of the
+// line may be called meanwhile.
+func (l *Line) Waits() iter.Seq2[types.NamespacedName, Wait] {
+	return func(yield func(types.NamespacedName, Wait) bool) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for key, w := range l.returning {
+			if !yield(key, Wait{Class: w.class, Returning: true, Judged: w.asked, Needs: w.Needs, Held: w.request.Job != nil}) {
+				return
+			}
+		}
+		for key, w := range l.waiters {
+			if !yield(key, Wait{Class: w.class, InLine: l.order.Get(key) != nil, Judged: w.asked, Needs: w.Needs, Held: w.request.Job != nil}) {
+				return
+			}
+		}
 	}
-	for key, w := range l.waiters {
-		all[key] = Wait{Class: w.class, InLine: l.order.Get(key) != nil, Judged: w.asked, Needs: w.Needs, Held: w.request.Job != nil}
-	}
-	return all
 }
 
 // Reservations are those of the Jobs in line, by worker.

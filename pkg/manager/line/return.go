@@ -83,16 +83,18 @@ func (l *Line) wakeReturningLocked(changed placement.Changes) {
 	before := l.unlooked
 	l.unlooked = map[types.NamespacedName]struct{}{}
 	helped := waiting.Helped(&walker{Line: l})
+	var woken []types.NamespacedName
 	for key := range before {
-		if w := l.returning[key]; w != nil {
-			l.wakeLocked(w, changed, true, helped)
+		if w := l.returning[key]; w != nil && l.wakeLocked(w, changed, true, helped) {
+			woken = append(woken, key)
 		}
 	}
 	for key, w := range l.returning {
-		if _, is := before[key]; !is {
-			l.wakeLocked(w, changed, false, helped)
+		if _, is := before[key]; !is && l.wakeLocked(w, changed, false, helped) {
+			woken = append(woken, key)
 		}
 	}
+	l.jobs.EnqueueRelated(woken...)
 	if len(l.unlooked) > 0 && !l.wakes {
 		l.wakes = true
 		l.clock.AfterFunc(wakeAgain, l.wakeUnlooked)
@@ -107,21 +109,21 @@ func (l *Line) wakeUnlooked() {
 	l.wakeReturningLocked(nil)
 }
 
-// wakeLocked has a Job reconciled that some changes may help, or, if it wasn't looked at for them,
-// those that it has missed. One that isn't looked at remembers what it misses.
-func (l *Line) wakeLocked(w *entry, changed placement.Changes, unlooked bool, helped waiting.Helps) {
+// wakeLocked reports whether a Job is to be reconciled: some changes may help it, or, if it wasn't
+// looked at for them, those that it has missed. One that isn't looked at remembers what it misses.
+func (l *Line) wakeLocked(w *entry, changed placement.Changes, unlooked bool, helped waiting.Helps) bool {
 	if unlooked {
 		changed = w.Missing(changed)
 	}
 	switch {
 	case len(changed) == 0:
-		return
+		return false
 	case !helped.MayAsk(&w.Job):
 		l.unlooked[w.Key] = struct{}{}
 		for worker := range changed {
 			w.Miss(worker, changed)
 		}
-		return
+		return false
 	}
 	for worker := range changed {
 		if need := w.Needs[worker]; !need.IsKnown() || !helped.By(&w.Job, worker, changed) {
@@ -133,9 +135,9 @@ func (l *Line) wakeLocked(w *entry, changed placement.Changes, unlooked bool, he
 		}
 		delete(l.returning, w.Key)
 		l.jobs.ReturnsNow(w.Key)
-		l.jobs.Enqueue(w.Key)
-		return
+		return true
 	}
+	return false
 }
 
 // StopReturn forgets that a Job waited for a worker that it prefers.

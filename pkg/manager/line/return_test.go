@@ -148,6 +148,37 @@ func TestEveryJobThatWouldGoBackIsLookedAt(t *testing.T) {
 	}
 }
 
+// Room for one of very many Jobs of one shape has some of them reconciled at a time, and delays no
+// other namespace's.
+func TestSomeJobsThatWouldGoBackAreWokenAtATime(t *testing.T) {
+	h := newHall()
+	shape := placement.ShapeOf(&corev1.PodTemplateSpec{})
+	wouldReturn := func(namespace, name string) {
+		key := types.NamespacedName{Namespace: namespace, Name: name}
+		h.returning[key] = &entry{Job: waiting.Job{Key: key, Pods: 1, Shape: shape, Needs: map[string]waiting.Need{"a": {Pods: 1}}}}
+	}
+	const jobs, most = 5000, 1001
+	for i := range jobs {
+		wouldReturn("many", fmt.Sprint("job-", i))
+	}
+	wouldReturn("other", "job")
+	h.Changed("a", placement.Change{Kinds: placement.RoomChange})
+	h.walk()
+	others := slices.DeleteFunc(slices.Clone(h.enqueued), func(key types.NamespacedName) bool { return key.Namespace == "many" })
+	if many := len(h.enqueued) - len(others); many == 0 || many > most || len(others) != 1 {
+		t.Errorf("%d Jobs of the one namespace are woken at once, %d of the other", many, len(others))
+	}
+	for range jobs {
+		if len(h.returning) == 0 {
+			break
+		}
+		h.wakeUnlooked() // as the clock does
+	}
+	if len(h.enqueued) != jobs+1 || h.wakes {
+		t.Errorf("%d Jobs are woken in the end; more: %v", len(h.enqueued), h.wakes)
+	}
+}
+
 // Nothing is remembered of a worker that was removed.
 func TestRemovedWorkerIsForgotten(t *testing.T) {
 	h := newHall()

@@ -16,11 +16,12 @@ type rooms struct {
 // of its own: some 30 ms.
 const maxLooks = 1_000_000
 
-// What takes as long as so many looks at nodes: to make up a node that may be added, and to go
-// through a Job that waits.
+// What takes as long as so many looks at nodes: to make up a node that may be added, to go through
+// a Job that waits, and to have one reconciled and judged anew.
 const (
-	looksPerAdded = 150
-	looksPerJob   = 100
+	looksPerAdded  = 150
+	looksPerJob    = 100
+	looksPerHelped = 1000
 )
 
 // looks counts how often a node was compared with what a Job of some namespace needs.
@@ -57,12 +58,22 @@ func Helped(workers Workers) Helps {
 
 // MayAsk reports whether it may be asked for one more Job: it's not if that has taken too long for
 // the Jobs of its namespace.
-func (h Helps) MayAsk(job *Job) bool { return !h.rooms.looks.areOver(job.Key.Namespace) }
+func (h Helps) MayAsk(job *Job) bool {
+	if h.rooms.looks.areOver(job.Key.Namespace) {
+		return false
+	}
+	h.rooms.looks.add(looksPerJob)
+	return true
+}
 
 // By reports whether the changes of a worker may help a Job, for which MayAsk was called last.
 func (h Helps) By(job *Job, worker string, changed placement.Changes) bool {
 	h.rooms.changed = changed
-	return h.rooms.mayHelp(job, worker)
+	if !h.rooms.mayHelp(job, worker) {
+		return false
+	}
+	h.rooms.looks.add(looksPerHelped)
+	return true
 }
 
 // mayHelp reports whether what has changed in a worker may be what a Job needs there.
