@@ -162,6 +162,7 @@ func (s *scene) logOf(d *served) {
 	if !strings.HasPrefix(file, "attachment; filename=evaluate-") || !strings.Contains(file, "-main.log") || !strings.Contains(file, " line 2\n") {
 		s.t.Errorf("the downloaded log is %q", file)
 	}
+	s.longLines()
 	s.Script(`document.getElementById("close-log").click()`, nil)
 	s.Is(`location.search == "" && !document.getElementById("log")`)
 
@@ -174,6 +175,23 @@ func (s *scene) logOf(d *served) {
 	s.Script(`document.getElementById("log-previous").click()`, nil)
 	s.Until("#log-state", "previous terminated container")
 	s.Until("#log-command", "--previous")
+}
+
+// longLines adds to a log more characters than are kept, in one line and in several.
+func (s *scene) longLines() {
+	s.t.Helper()
+	for line, want := range map[string]string{"x": "x", `x\n`: `x\n`, "a" + strings.Repeat("x", 999) + `\n`: "a" + strings.Repeat("x", 999) + `\n`} {
+		var problem string
+		s.Script(fmt.Sprintf(`(() => {
+			const lines = document.createElement("pre"), chunk = "%s".repeat(1e6 / "%[1]s".length);
+			for (let i = 0; i < 10; i++) append(lines, chunk);
+			const text = lines.textContent;
+			return text && text.length <= 2 * maxCharacters && text.startsWith("%s") ? "" : text.length + ": " + text.slice(0, 20);
+		})()`, line, want), &problem)
+		if problem != "" {
+			s.t.Errorf("of %.10q, the page keeps %s", line, problem)
+		}
+	}
 }
 
 // copies presses a button that copies something, as browsers allow only a user to do.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/plugin/archive"
 	"github.com/jobferry/jobferry/pkg/util/quantities"
+	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 // copyFlags are those of cp.
@@ -84,7 +85,7 @@ func (c *cli) copy(cmd *cobra.Command, f *copyFlags, from, to string) error {
 		done, err = container.upload(cmd.Context(), from, directory)
 	}
 	for _, name := range done.Skipped {
-		c.say("skipped, for it's neither a file nor a directory: %s", name)
+		c.say("skipped, for it's neither a file nor a directory: %s", text.Clean(name, text.MaxMessage))
 	}
 	if err != nil {
 		return fmt.Errorf("cp, after %d files and %d bytes: %w", done.Files, done.Bytes, err)

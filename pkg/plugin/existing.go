@@ -104,7 +104,7 @@ func (r registered) mayBecome(name string, hub, worker types.UID) error {
 	for _, w := range r {
 		switch {
 		case w.Name == name && w.Status.ClusterUID != "" && w.Status.ClusterUID != worker:
-			return fmt.Errorf("%s is another cluster (its kube-system namespace has UID %s, not %s): choose another name, or unregister it first",
+			return fmt.Errorf("%s is another cluster (its kube-system namespace has UID %s, not %q): choose another name, or unregister it first",
 				name, w.Status.ClusterUID, worker)
 		case w.Name != name && w.Status.ClusterUID == worker:
 			return fmt.Errorf("the cluster is already registered as %s: a cluster can have only one name", w.Name)

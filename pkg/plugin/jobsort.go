@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,12 +10,14 @@ import (
 
 	"github.com/spf13/cobra"
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/jsonpath"
 	"k8s.io/kubectl/pkg/cmd/get"
 
 	"github.com/jobferry/jobferry/pkg/jobview"
+	"github.com/jobferry/jobferry/pkg/util/quantities"
 )
 
 func stateNames() []string {
@@ -56,54 +59,99 @@ func sortJobs(cmd *cobra.Command, jobs []batchv1.Job, around func(*batchv1.Job) 
 	if field == "" || len(jobs) == 0 {
 		return nil
 	}
-	contents, objects := make([]map[string]any, len(jobs)), make([]runtime.Object, len(jobs))
-	for i := range jobs {
-		var err error
-		if contents[i], err = sortable(&jobs[i], around(&jobs[i])); err != nil {
-			return err
-		}
-		objects[i] = &unstructured.Unstructured{Object: contents[i]}
-	}
-	if err := canSort(contents, field); err != nil {
-		return usage(cmd, "--sort-by %s: %w", field, err)
-	}
-	sorter, err := get.SortObjects(nil, objects, field) // a decoder is for what isn't decoded
+	keys, err := sortKeys(jobs, around, field)
 	if err != nil {
 		return usage(cmd, "--sort-by %s: %w", field, err)
 	}
+	order := make([]int, len(jobs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return keys[i].compare(keys[j]) })
 	unsorted := slices.Clone(jobs)
-	for i := range jobs {
-		jobs[i] = unsorted[sorter.OriginalPosition(i)]
+	for i, at := range order {
+		jobs[i] = unsorted[at]
 	}
 	return nil
 }
 
-// canSort reports fields that kubectl's sorter can't compare. It would end the program.
-func canSort(objects []map[string]any, field string) error {
+// sortKey is a Job's value of the field by which Jobs are sorted. kubectl's sorter isn't used: it
+// compares texts as quantities, whatever that costs.
+type sortKey struct {
+	found   int // 0: the Job has no such field
+	integer int64
+	number  float64
+	text    string
+	// quantity of the text; nil: it isn't one.
+	quantity *resource.Quantity
+}
+
+// compare orders Jobs without the field first. Two quantities aren't compared as texts.
+func (k sortKey) compare(other sortKey) int {
+	if k.quantity != nil && other.quantity != nil {
+		return k.quantity.Cmp(*other.quantity)
+	}
+	return cmp.Or(cmp.Compare(k.found, other.found), cmp.Compare(k.integer, other.integer),
+		cmp.Compare(k.number, other.number), cmp.Compare(k.text, other.text))
+}
+
+var errUnsortable = errors.New("its values are neither all numbers nor all texts or times")
+
+func newSortKey(value any) (sortKey, error) {
+	key := sortKey{found: 1}
+	switch value := value.(type) {
+	case int64:
+		key.integer = value
+	case float64:
+		key.number = value
+	case string:
+		key.text = value
+		if quantity, err := quantities.Parse(value); err == nil {
+			key.quantity = &quantity
+		}
+	default:
+		return key, errUnsortable
+	}
+	return key, nil
+}
+
+// sortKeys returns the Jobs' values of a field. They are of one type.
+func sortKeys(jobs []batchv1.Job, around func(*batchv1.Job) jobview.Around, field string) ([]sortKey, error) {
 	expression, err := get.RelaxedJSONPathExpression(field)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	path := jsonpath.New("sorting").AllowMissingKeys(true)
 	if err := path.Parse(expression); err != nil {
-		return err
+		return nil, err
 	}
-	kinds := map[string]bool{}
-	for _, object := range objects {
-		found, err := path.FindResults(object)
+	keys, types := make([]sortKey, len(jobs)), map[string]bool{}
+	for i := range jobs {
+		fields, err := sortable(&jobs[i], around(&jobs[i]))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if len(found) > 0 && len(found[0]) > 0 {
-			kinds[fmt.Sprintf("%T", found[0][0].Interface())] = true
+		found, err := path.FindResults(fields)
+		if err != nil {
+			return nil, err
 		}
+		if len(found) == 0 || len(found[0]) == 0 {
+			continue
+		}
+		value := found[0][0].Interface()
+		if keys[i], err = newSortKey(value); err != nil {
+			return nil, err
+		}
+		types[fmt.Sprintf("%T", value)] = true
 	}
-	for kind := range kinds {
-		if len(kinds) > 1 || kind != "string" && kind != "int64" && kind != "float64" {
-			return errors.New("its values are neither all numbers nor all texts or times")
-		}
+	switch len(types) {
+	case 0:
+		return nil, fmt.Errorf("couldn't find any field with path %q in the list of objects", expression)
+	case 1:
+		return keys, nil
+	default:
+		return nil, errUnsortable
 	}
-	return nil
 }
 
 // sortable returns the fields of a Job. Its status has, beside its own, what users see of it.

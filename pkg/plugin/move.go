@@ -23,6 +23,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/util/selectors"
+	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 func newMove(c *cli) *cobra.Command {
@@ -129,7 +130,7 @@ func (c *cli) sayMoves(job *batchv1.Job, to, was, selector string, dryRun cmduti
 		return
 	}
 	if _, err := selectors.Parse(was); was != "" && err == nil { // so it has nothing that a shell would take for its own
-		undo = fmt.Sprintf("--overwrite '%s=%s'", v1alpha1.AnnotationClusterSelector, was)
+		undo = fmt.Sprintf("--overwrite '%s=%s'", v1alpha1.AnnotationClusterSelector, text.Clean(was, len(was)))
 	}
 	future := fmt.Sprintf("It goes to %s as soon as there is room.", to)
 	if from := shards.WorkersOf(job); len(from) > 0 {

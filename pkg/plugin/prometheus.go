@@ -15,6 +15,7 @@ import (
 	accounts "github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/show"
+	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 const (
@@ -85,7 +86,7 @@ func (s *series) value() (float64, error) {
 			return strconv.ParseFloat(text, 64)
 		}
 	}
-	return 0, fmt.Errorf("an answer of Prometheus has a value that isn't a number: %v", s.Value)
+	return 0, fmt.Errorf("an answer of Prometheus has a value that isn't a number: %s", text.Clean(fmt.Sprint(s.Value), text.MaxMessage))
 }
 
 func query(ctx context.Context, address, promQL string) ([]series, error) {
@@ -117,7 +118,7 @@ func query(ctx context.Context, address, promQL string) ([]series, error) {
 		return nil, fmt.Errorf("the Prometheus at %s answers %s, and the answer can't be read: %w", at.Host, response.Status, err)
 	}
 	if answer.Status != "success" {
-		return nil, fmt.Errorf("the Prometheus at %s answers %s: %s", at.Host, response.Status, show.Printable(answer.Error))
+		return nil, fmt.Errorf("the Prometheus at %s answers %s: %s", at.Host, response.Status, text.Clean(answer.Error, text.MaxMessage))
 	}
 	return answer.Data.Result, nil
 }

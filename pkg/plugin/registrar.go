@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/registration"
 	"github.com/jobferry/jobferry/pkg/util/boundtoken"
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
 
 // registrar applies a registration to both clusters.
@@ -156,10 +158,13 @@ func (c *cli) removeOf(ctx context.Context, worker client.Client, hub types.UID,
 		})
 		pages.PageSize = 100
 		err := pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
-			if len(all) == maxOfHub {
+			object, ok := item.(client.Object)
+			switch {
+			case len(all) == maxOfHub:
 				return fmt.Errorf("it has more than %d objects with this hub's labels: delete those that aren't its own", maxOfHub)
-			}
-			if object, ok := item.(client.Object); ok && !keep(object) {
+			case ok && !hasPlainName(object):
+				return errName
+			case ok && !keep(object):
 				all = append(all, object)
 			}
 			return nil
@@ -174,6 +179,13 @@ func (c *cli) removeOf(ctx context.Context, worker client.Client, hub types.UID,
 		}
 	}
 	return nil
+}
+
+var errName = errors.New("its answer has a name that no registration makes: check what answers at its server")
+
+// hasPlainName reports whether an object of a worker can be named in a terminal.
+func hasPlainName(object client.Object) bool {
+	return objectnames.IsPlain(object.GetNamespace() + "/" + object.GetName())
 }
 
 // maxOfHub bounds what a hub can have in a worker: two objects for each namespace, and a few.

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/remotecommand"
 	utilexec "k8s.io/client-go/util/exec"
@@ -16,6 +18,7 @@ import (
 	"k8s.io/kubectl/pkg/util/term"
 
 	"github.com/jobferry/jobferry/pkg/plugin/access"
+	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 // streamFlags say which streams of which container are connected: those of exec and attach.
@@ -70,8 +73,12 @@ func sessionError(subresource string, err error) error {
 	if code := (utilexec.ExitError)(nil); err == nil || errors.As(err, &code) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	if _, said, cut := strings.Cut(err.Error(), "unable to upgrade connection: "); cut {
-		err = errors.New(said) // it's the manager's answer, of which clients keep only the text
+	said := err.Error()
+	if _, answer, cut := strings.Cut(said, "unable to upgrade connection: "); cut {
+		said = answer // it's the manager's, of which clients keep only the text
+	}
+	if apierrors.ReasonForError(err) == metav1.StatusReasonUnknown { // the worker may have written it
+		err = errors.New(text.Clean(said, text.MaxMessage))
 	}
 	return fmt.Errorf("%s: %w", subresource, access.Explain(err))
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/util/objectnames"
+	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 // undispatched is a Job that Jobferry doesn't run, and what is known of its namespace.
@@ -100,10 +101,20 @@ var undispatchedRules = []struct {
 func (u undispatched) reason() dispatchReason {
 	for _, r := range undispatchedRules {
 		if r.applies(u) {
-			return r.reason(u)
+			return r.reason(u).inLines()
 		}
 	}
 	return dispatchReason{}
+}
+
+// inLines has each text in one line. What names the Job's controller may have any characters: API
+// servers don't check them.
+func (r dispatchReason) inLines() dispatchReason {
+	r.why = text.Clean(r.why, text.MaxMessage)
+	for i := range r.ways {
+		r.ways[i] = text.Clean(r.ways[i], text.MaxMessage)
+	}
+	return r
 }
 
 func (u undispatched) isMirror() bool { return u.job.Labels[v1alpha1.LabelOrigin] != "" }

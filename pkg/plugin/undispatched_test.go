@@ -66,6 +66,8 @@ func TestWhyAJobIsNotDispatched(t *testing.T) {
 			[]string{"create it again, as its controller can't be changed: kubectl replace --force -n team-a -f FILE"}},
 		"of a controller that stays": {jobOnHub(ownedBy("ray.io/v1", "RayJob", "train")), enabled, "it belongs to train, a RayJob.ray.io, whose Jobs stay on the hub",
 			[]string{"set spec.managedBy: jobferry.dev/dispatcher in the Job template of the RayJob", "or have an admin of the hub add RayJob.ray.io to the chart's value dispatch.owners"}},
+		"of a controller that writes lines": {jobOnHub(ownedBy("ray.io/v1", "A\n  kubectl delete", "a\nb")), enabled, "it belongs to a b, a A kubectl delete.ray.io, whose Jobs stay on the hub",
+			[]string{"set spec.managedBy: jobferry.dev/dispatcher in the Job template of the A kubectl delete", "or have an admin of the hub add A kubectl delete.ray.io to the chart's value dispatch.owners"}},
 		"allowed": {jobOnHub(), allowed, "in namespace team-a, with jobferry.dev/dispatch=allowed, only Jobs with spec.managedBy: jobferry.dev/dispatcher are",
 			[]string{"create it again with that field: kubectl replace --force -n team-a -f FILE",
 				"or have an admin of the hub let Jobferry take all new Jobs: kubectl label namespace team-a jobferry.dev/dispatch=enabled --overwrite"}},

@@ -24,6 +24,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/registration"
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
 
 type unregisterFlags struct {
@@ -228,6 +229,9 @@ func (c *cli) removeLeases(ctx context.Context, worker client.Client, hubUID typ
 	}
 	for i := range leases.Items {
 		origin := leases.Items[i].Labels[v1alpha1.LabelOrigin]
+		if !hasPlainName(&leases.Items[i]) || origin != "" && !objectnames.IsPlain(origin) {
+			return fmt.Errorf("worker: list Leases: %w", errName)
+		}
 		var jobs batchv1.JobList
 		if err := worker.List(ctx, &jobs, client.MatchingLabels{v1alpha1.LabelOrigin: origin}, client.Limit(1)); err != nil {
 			return fmt.Errorf("worker: list Jobs: %w", access.Explain(err))

@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -220,26 +219,4 @@ func TestDrainSaysHowToSeeWhatIsLeft(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "west"}, Spec: v1alpha1.WorkerClusterSpec{Drain: true}, Status: v1alpha1.WorkerClusterStatus{Jobs: 2},
 	}
 	h.says(exitPending, []string{"2 unfinished Jobs left", "kubectl jobferry jobs -A --worker west shows which Jobs are left"}, "drain", "west", "--timeout", "700ms")
-}
-
-func TestSortedJobs(t *testing.T) {
-	h := newHub(t)
-	list := &batchv1.JobList{}
-	for i, name := range []string{"b", "c", "a"} {
-		job := hubJob()
-		job.Name = name
-		job.CreationTimestamp = metav1.NewTime(now.Add(time.Duration(-i) * time.Hour))
-		job.Status.Succeeded = int32(i + 1)
-		list.Items = append(list.Items, *job)
-	}
-	list.Items[1].Status = batchv1.JobStatus{} // it waits
-	h.answers["/apis/batch/v1/namespaces/team-a/jobs"] = list
-	for field, want := range map[string]string{
-		".metadata.name": "a b c", "metadata.creationTimestamp": "a c b", "{.status.succeeded}": "c b a", ".status.state": "c b a",
-	} {
-		got := h.run("jobs", "--sort-by", field, "-o", "jsonpath={.items[*].metadata.name}")
-		if got.out != want {
-			t.Errorf("%s: %+v, want %s", field, got, want)
-		}
-	}
 }

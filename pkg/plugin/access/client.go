@@ -80,7 +80,7 @@ func NewWatchClient(config *rest.Config) (client.WithWatch, error) {
 func UID(ctx context.Context, c client.Client) (types.UID, error) {
 	var system corev1.Namespace
 	if err := c.Get(ctx, types.NamespacedName{Name: metav1.NamespaceSystem}, &system); err != nil {
-		return "", fmt.Errorf("read namespace %s: %w", metav1.NamespaceSystem, err)
+		return "", fmt.Errorf("read namespace %s: %w", metav1.NamespaceSystem, Explain(err))
 	}
 	return system.UID, nil
 }

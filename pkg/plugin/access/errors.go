@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 // advised is an error with what to do about it, in one sentence without a period.
@@ -61,8 +63,17 @@ var advices = []struct {
 	{apierrors.IsForbidden, "you lack that permission: ask the cluster's admin"},
 }
 
-// Explain adds to an API server's error what to do about it.
+// maxMessage is how much is kept of an API server's message. Some have a text for each of many
+// fields.
+const maxMessage = 8 << 10
+
+// Explain adds to an API server's error what to do about it. The server's message becomes one line:
+// only the advice stands in lines of its own.
 func Explain(err error) error {
+	var answered *apierrors.StatusError
+	if errors.As(err, &answered) {
+		answered.ErrStatus.Message = text.Clean(answered.ErrStatus.Message, maxMessage)
+	}
 	for _, a := range advices {
 		if err != nil && a.applies(err) {
 			return Advise(err, a.advice)

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/jobferry/jobferry/pkg/util/digest"
+	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 // Limits bound what is unpacked: bytes, members of the stream, and as many directories that they
@@ -93,6 +94,9 @@ func Unpack(from io.Reader, to Target, limits Limits) (Result, error) {
 			return done, fmt.Errorf("%w: more than %d directories", errLimit, limits.Members)
 		}
 		if err := to.unpack(in, header, limits.Bytes, &done); err != nil {
+			if at := (*fs.PathError)(nil); errors.As(err, &at) {
+				at.Path = text.Clean(at.Path, maxName) // in one line
+			}
 			return done, err
 		}
 	}

@@ -59,7 +59,7 @@ func (d Description) writeHead(b *strings.Builder, p Palette) {
 	field(b, "Namespace", d.Job.Namespace)
 	painted(b, "State", p.paint(state.tone, state.text))
 	if failed := mirror.TrueCondition(&d.Job.Status, batchv1.JobFailed); failed != nil {
-		field(b, "Reason", oneLine(failed.Reason+": "+failed.Message))
+		field(b, "Reason", failed.Reason+": "+failed.Message)
 	}
 }
 
@@ -77,7 +77,7 @@ func (d Description) Around() jobview.Around {
 // fieldWidth aligns the values of the head.
 const fieldWidth = 18
 
-func field(b *strings.Builder, name, value string) { painted(b, name, Printable(value)) }
+func field(b *strings.Builder, name, value string) { painted(b, name, oneLine(value)) }
 
 func painted(b *strings.Builder, name, value string) {
 	fmt.Fprintf(b, "%-*s%s\n", fieldWidth, name+":", value)
@@ -101,7 +101,7 @@ func (d Description) writePlacement(b *strings.Builder, now time.Time, p Palette
 	}
 	field(b, "On cluster lost", cmp.Or(d.Job.Annotations[v1alpha1.AnnotationOnClusterLost], "Resume (default)"))
 	if last := d.placement(); last != nil {
-		field(b, "Placement", fmt.Sprintf("%s, %s ago: %s", last.Reason, eventAge(last, now), oneLine(last.Message)))
+		field(b, "Placement", fmt.Sprintf("%s, %s ago: %s", last.Reason, eventAge(last, now), last.Message))
 	}
 	if state == jobview.Pending {
 		field(b, "Why", fmt.Sprintf("kubectl jobferry why %s -n %s", d.Job.Name, d.Job.Namespace))
@@ -242,18 +242,13 @@ func (d Description) writeStatus(b *strings.Builder, now time.Time, p Palette) {
 	b.WriteString("\nStatus:\n")
 	_ = indented(b, t, p) // a strings.Builder never fails
 	for _, problem := range d.Problems {
-		fmt.Fprintf(b, "  The worker's side can't be read: %s\n", Printable(problem))
+		fmt.Fprintf(b, "  The worker's side can't be read: %s\n", oneLine(problem))
 	}
 }
 
 // indented writes a table two columns to the right.
 func indented(b *strings.Builder, t Table, p Palette) error {
-	var lines strings.Builder
-	if err := t.Write(&lines, p); err != nil {
-		return err
-	}
-	for line := range strings.Lines(lines.String()) {
-		b.WriteString("  " + line)
-	}
-	return nil
+	w := NewTableWriter(b, p)
+	w.indent = "  "
+	return w.Write(t)
 }

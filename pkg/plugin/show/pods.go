@@ -12,6 +12,7 @@ import (
 	"k8s.io/kubectl/pkg/util/podutils"
 
 	"github.com/jobferry/jobferry/pkg/plugin/access"
+	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 // Pods is the table of a Job's Pods, by index, then by age.
@@ -33,15 +34,32 @@ func Pods(pods []corev1.Pod, now time.Time, wide bool) Table {
 
 // SortedPods returns the Pods by completion index, then by age, the oldest first.
 func SortedPods(pods []corev1.Pod) []corev1.Pod {
-	return slices.SortedStableFunc(slices.Values(pods), func(a, b corev1.Pod) int {
-		return cmp.Or(cmp.Compare(indexNumber(&a), indexNumber(&b)),
+	order, indexes := make([]int, len(pods)), make([]int, len(pods))
+	for i := range pods {
+		order[i], indexes[i] = i, indexNumber(&pods[i])
+	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		a, b := &pods[i], &pods[j]
+		return cmp.Or(cmp.Compare(indexes[i], indexes[j]),
 			a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
+	sorted := make([]corev1.Pod, len(pods))
+	for i, at := range order {
+		sorted[i] = pods[at]
+	}
+	return sorted
 }
+
+// maxIndex is how many digits an index has at most: completions are an int32.
+const maxIndex = 10
 
 // PodIndex is the completion index of a Pod, or "".
 func PodIndex(pod *corev1.Pod) string {
-	return pod.Annotations[batchv1.JobCompletionIndexAnnotation]
+	index := pod.Annotations[batchv1.JobCompletionIndexAnnotation]
+	if len(index) > maxIndex {
+		return ""
+	}
+	return index
 }
 
 func indexNumber(pod *corev1.Pod) int {
@@ -75,8 +93,8 @@ func podStatus(pod *corev1.Pod) cell {
 	if reason := containerProblem(pod); reason != "" {
 		return cell{reason, toneBad}
 	}
-	if pod.Status.Reason != "" {
-		return cell{pod.Status.Reason, toneBad}
+	if reason := brief(pod.Status.Reason); reason != "" {
+		return cell{reason, toneBad}
 	}
 	switch {
 	case pod.Status.Phase == corev1.PodFailed:
@@ -86,7 +104,7 @@ func podStatus(pod *corev1.Pod) cell {
 	case pod.Status.Phase == corev1.PodRunning:
 		return cell{"Running", toneGood}
 	default:
-		return cell{cmp.Or(string(pod.Status.Phase), none), toneWarn}
+		return cell{cmp.Or(brief(string(pod.Status.Phase)), none), toneWarn}
 	}
 }
 
@@ -96,10 +114,13 @@ func containerProblem(pod *corev1.Pod) string {
 	for _, c := range statuses {
 		switch state := c.State; {
 		case state.Waiting != nil && state.Waiting.Reason != "":
-			return state.Waiting.Reason
+			return brief(state.Waiting.Reason)
 		case state.Terminated != nil && state.Terminated.ExitCode != 0:
-			return fmt.Sprintf("%s (exit code %d)", cmp.Or(state.Terminated.Reason, "Error"), state.Terminated.ExitCode)
+			return fmt.Sprintf("%s (exit code %d)", cmp.Or(brief(state.Terminated.Reason), "Error"), state.Terminated.ExitCode)
 		}
 	}
 	return ""
 }
+
+// brief is a word of a worker, such as a reason, which may have any length.
+func brief(word string) string { return text.Clean(word, text.MaxReason) }

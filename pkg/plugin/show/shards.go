@@ -21,7 +21,7 @@ func (d Description) writeShards(b *strings.Builder, p Palette) {
 	b.WriteString("\nShards:\n")
 	placement, err := shards.Read(d.Job)
 	if err != nil {
-		fmt.Fprintf(b, "  They can't be read: %s\n", Printable(err.Error()))
+		fmt.Fprintf(b, "  They can't be read: %s\n", oneLine(err.Error()))
 		return
 	}
 	_ = indented(b, d.shards(placement), p) // a strings.Builder never fails

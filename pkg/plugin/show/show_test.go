@@ -302,3 +302,21 @@ func TestShort(t *testing.T) {
 		}
 	}
 }
+
+// What others write into a Job's fields makes no lines of its own.
+func TestNothingMakesALine(t *testing.T) {
+	const evil = "a\nWhy: kubectl delete"
+	job := job("a", ended(batchv1.JobFailed, evil, evil))
+	job.Annotations = map[string]string{
+		v1alpha1.AnnotationClusterSelector: evil, v1alpha1.AnnotationClusterPreference: evil,
+		v1alpha1.AnnotationOnClusterLost: evil, v1alpha1.AnnotationMaxClusters: evil,
+	}
+	hubstate.Set(&job, hubstate.Changes{hubstate.MovedFrom: evil, hubstate.Shards: evil})
+	var out strings.Builder
+	if err := (Description{Job: &job, Workers: []v1alpha1.WorkerCluster{worker("west")}, Problems: []string{evil}}).Write(&out, now, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); strings.Contains(got, "\nWhy") || strings.Count(got, "kubectl delete") < 6 {
+		t.Error(got)
+	}
+}

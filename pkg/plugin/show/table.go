@@ -1,6 +1,8 @@
 package show
 
 import (
+	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -8,6 +10,8 @@ import (
 	"unicode/utf16"
 
 	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 // tone is the meaning of a cell's colour.
@@ -84,14 +88,22 @@ type TableWriter struct {
 		io.Writer
 		Flush() error
 	}
+	buffer  *bufio.Writer
 	palette Palette
-	headed  bool
+	// indent begins each line.
+	indent string
+	headed bool
 }
 
 // NewTableWriter makes a TableWriter.
 func NewTableWriter(w io.Writer, p Palette) *TableWriter {
-	return &TableWriter{out: printers.GetNewTabWriter(w), palette: p}
+	buffer := bufio.NewWriter(w)
+	return &TableWriter{out: printers.GetNewTabWriter(buffer), buffer: buffer, palette: p}
 }
+
+// maxCell is how many bytes a cell may have, in each column but the last: all rows are made as wide
+// as the widest.
+const maxCell = text.MaxMessage
 
 // Write writes the rows of a table. Columns stay as wide as they were.
 func (w *TableWriter) Write(t Table) error {
@@ -102,14 +114,18 @@ func (w *TableWriter) Write(t Table) error {
 	w.headed = true
 	for _, cells := range rows {
 		var texts []string
-		for _, c := range cells {
-			texts = append(texts, w.palette.paint(c.tone, oneLine(c.text)))
+		for i, c := range cells {
+			line := oneLine(c.text)
+			if i < len(cells)-1 {
+				line = text.Clean(c.text, maxCell)
+			}
+			texts = append(texts, w.palette.paint(c.tone, line))
 		}
-		if _, err := fmt.Fprintln(w.out, strings.Join(texts, "\t")); err != nil {
+		if _, err := fmt.Fprintln(w.out, w.indent+strings.Join(texts, "\t")); err != nil {
 			return err
 		}
 	}
-	return w.out.Flush()
+	return cmp.Or(w.out.Flush(), w.buffer.Flush())
 }
 
 func asAny(words []string) []any {

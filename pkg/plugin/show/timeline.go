@@ -51,8 +51,9 @@ func Timeline(entries []Entry, now time.Time) Table {
 		if e.Type == corev1.EventTypeWarning {
 			tone = toneWarn
 		}
-		t.Rows = append(t.Rows, row(eventAge(e, now), entry.From, strings.ToLower(e.InvolvedObject.Kind)+"/"+e.InvolvedObject.Name,
-			cell{e.Type, tone}, e.Reason, e.Message))
+		kind := strings.ToLower(brief(e.InvolvedObject.Kind))
+		t.Rows = append(t.Rows, row(eventAge(e, now), entry.From, kind+"/"+e.InvolvedObject.Name,
+			cell{brief(e.Type), tone}, brief(e.Reason), e.Message))
 	}
 	return t
 }

@@ -28,7 +28,7 @@ func Why(w io.Writer, e *v1alpha1.PlacementExplanation, wide bool, p Palette) er
 	var b strings.Builder
 	field(&b, "Job", fmt.Sprintf("%s/%s", e.Namespace, e.Name))
 	field(&b, "Pods at once", fmt.Sprint(e.PodsWanted))
-	field(&b, "Answer", oneLine(e.Message))
+	field(&b, "Answer", e.Message)
 	if e.Waiting != nil {
 		field(&b, "In line", inLine(e.Waiting, e.Time.Time))
 	}

@@ -297,8 +297,8 @@ class IndexMap {
 
 // --- The log ---
 
-const maxLines = 5000;
-let appended = 0; // chunks, since the log was cut to its last lines
+const maxLines = 5000, maxCharacters = 4e6;
+let appended = 0, added = 0; // chunks and their characters, since the log was cut to its last lines
 let reading = { source: "", stop: new AbortController() };
 
 function readLog() {
@@ -310,7 +310,7 @@ function readLog() {
   if (!lines) return;
   lines.dataset.read = source;
   lines.textContent = "";
-  appended = 0;
+  appended = added = 0;
   streamLog(source, lines, reading.stop.signal);
 }
 
@@ -333,14 +333,17 @@ async function streamLog(source, lines, signal) {
   }
 }
 
-// append keeps the last lines, and stays at the end unless the reader has scrolled up.
+// append keeps the last lines, and of long ones the last characters. It stays at the end unless the
+// reader has scrolled up.
 function append(lines, text) {
   const atEnd = lines.scrollHeight - lines.scrollTop - lines.clientHeight < 40;
   lines.append(text);
-  if (++appended > 200) {
-    const all = lines.textContent.split("\n");
-    lines.textContent = all.slice(-maxLines).join("\n");
-    appended = 0;
+  added += text.length;
+  if (++appended > 200 || added > maxCharacters) {
+    const all = lines.textContent, last = all.slice(-maxCharacters);
+    const line = last.length < all.length ? last.indexOf("\n") + 1 : 0; // where the first whole one begins
+    lines.textContent = last.slice(line < last.length ? line : 0).split("\n").slice(-maxLines).join("\n");
+    appended = added = 0;
   }
   if (atEnd) lines.scrollTop = lines.scrollHeight;
   findSoon();

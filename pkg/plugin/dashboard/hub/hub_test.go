@@ -17,11 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/kubectl/pkg/util/podutils"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/plugin/dashboard/view"
+	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 // api answers lists as a hub would, holds watches open, and counts the requests.
@@ -296,10 +298,28 @@ func TestDetailsAreBounded(t *testing.T) {
 }
 
 func TestTrimPod(t *testing.T) {
-	pod := corev1.Pod{Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "main", Image: "perl"}}}}
+	long := strings.Repeat("x", 1<<20)
+	waits := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: long, Message: long}}
+	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: long, Message: long, ExitCode: 7}}
+	pod := corev1.Pod{
+		Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "main", Image: "perl"}}},
+		Status: corev1.PodStatus{
+			Phase: corev1.PodRunning, StartTime: &metav1.Time{}, Reason: long, Message: long,
+			Conditions:            []corev1.PodCondition{{Type: "Other", Message: long}, {Type: corev1.PodReady, Status: corev1.ConditionTrue, Message: long}},
+			InitContainerStatuses: []corev1.ContainerStatus{{Name: "init", State: ended, ImageID: long}},
+			ContainerStatuses:     []corev1.ContainerStatus{{Name: "main", Ready: true, RestartCount: 3, State: waits, LastTerminationState: ended}},
+		},
+	}
 	trimPod(&pod)
 	if pod.Spec.NodeName != "n" || pod.Spec.Containers[0].Name != "main" || pod.Spec.Containers[0].Image != "" {
 		t.Errorf("%+v", pod.Spec)
+	}
+	main, init := pod.Status.ContainerStatuses[0], pod.Status.InitContainerStatuses[0]
+	if pod.Status.StartTime == nil || !podutils.IsPodReady(&pod) || !main.Ready || main.RestartCount != 3 || main.State.Waiting == nil || init.State.Terminated.ExitCode != 7 {
+		t.Errorf("%+v", pod.Status)
+	}
+	if pod.Size() > 8*text.MaxReason {
+		t.Errorf("%d bytes are left", pod.Size())
 	}
 }
 

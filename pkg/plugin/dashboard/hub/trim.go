@@ -6,9 +6,11 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubectl/pkg/util/podutils"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 // trimJob keeps what the pages show of a Job, and of one that isn't Jobferry's only its name.
@@ -59,6 +61,15 @@ func identity(meta *metav1.ObjectMeta) metav1.ObjectMeta {
 func trimPod(pod *corev1.Pod) {
 	pod.ManagedFields, pod.Labels, pod.OwnerReferences = nil, nil, nil
 	pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: names(pod.Spec.Containers), InitContainers: names(pod.Spec.InitContainers)}
+	is := &pod.Status
+	trimmed := corev1.PodStatus{
+		Phase: is.Phase, Reason: text.Clean(is.Reason, text.MaxReason), StartTime: is.StartTime,
+		ContainerStatuses: statuses(is.ContainerStatuses), InitContainerStatuses: statuses(is.InitContainerStatuses),
+	}
+	if podutils.IsPodReady(pod) {
+		trimmed.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	}
+	pod.Status = trimmed
 }
 
 func names(containers []corev1.Container) []corev1.Container {
@@ -67,4 +78,19 @@ func names(containers []corev1.Container) []corev1.Container {
 		named[i].Name = containers[i].Name
 	}
 	return named
+}
+
+func statuses(of []corev1.ContainerStatus) []corev1.ContainerStatus {
+	trimmed := make([]corev1.ContainerStatus, len(of))
+	for i, s := range of {
+		trimmed[i] = corev1.ContainerStatus{Name: s.Name, Ready: s.Ready, RestartCount: s.RestartCount}
+		state := &trimmed[i].State
+		if s.State.Waiting != nil {
+			state.Waiting = &corev1.ContainerStateWaiting{Reason: text.Clean(s.State.Waiting.Reason, text.MaxReason)}
+		}
+		if ended := s.State.Terminated; ended != nil {
+			state.Terminated = &corev1.ContainerStateTerminated{Reason: text.Clean(ended.Reason, text.MaxReason), ExitCode: ended.ExitCode}
+		}
+	}
+	return trimmed
 }

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -121,9 +120,13 @@ type Container struct {
 // podRows lists Pods: those that run or have a problem first, as one looks for them.
 func podRows(pods []corev1.Pod) (rows []Pod, omitted int) {
 	sorted := show.SortedPods(pods)
-	slices.SortStableFunc(sorted, func(a, b corev1.Pod) int { return cmp.Compare(podRank(&a), podRank(&b)) })
-	for i := range sorted[:min(len(sorted), maxRows)] {
-		rows = append(rows, *podRow(&sorted[i]))
+	var ranked [podRanks][]*corev1.Pod
+	for i := range sorted {
+		rank := podRank(&sorted[i])
+		ranked[rank] = append(ranked[rank], &sorted[i])
+	}
+	for _, pod := range slices.Concat(ranked[:]...)[:min(len(sorted), maxRows)] {
+		rows = append(rows, *podRow(pod))
 	}
 	return rows, len(sorted) - len(rows)
 }
@@ -167,6 +170,9 @@ func PodOfIndex(pods []corev1.Pod, index string) *Pod {
 	}
 	return podRow(newest)
 }
+
+// podRanks is the number of ranks: 0 to 3.
+const podRanks = 4
 
 func podRank(pod *corev1.Pod) int {
 	switch show.PodState(pod).Tone {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
 // The Job's own events aren't buried by those of its Pods.
@@ -83,5 +84,21 @@ func TestFailedIndexes(t *testing.T) {
 	page := NewJobPage(in, now)
 	if len(page.FailedIndexes) != maxFailed || page.FailedIndexes[1] != 5 || page.FailedOmitted != 67-maxFailed {
 		t.Errorf("%v and %d more", page.FailedIndexes, page.FailedOmitted)
+	}
+}
+
+// A Pod's reason is read once, and only its begin, however many Pods there are.
+func TestPodRowsCost(t *testing.T) {
+	const most = 3 << 10 // for a Pod, which is copied once
+	pods := make([]corev1.Pod, 2000)
+	for i := range pods {
+		pods[i].Name, pods[i].CreationTimestamp = fmt.Sprint(i), before(time.Duration(i*7919%2000)*time.Second)
+		pods[i].Status.Phase = corev1.PodRunning
+		if i%3 > 0 {
+			pods[i].Status.Reason = strings.Repeat("x\x00", 250)
+		}
+	}
+	if cost := costtest.Of(func() { podRows(pods) }) / uint64(len(pods)); cost > most {
+		t.Errorf("%d bytes a Pod, want %d at most", cost, most)
 	}
 }
