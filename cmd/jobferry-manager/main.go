@@ -17,10 +17,7 @@ import (
 
 const summary = "jobferry-manager dispatches the Jobs of a hub cluster to worker clusters."
 
-func main() {
-	process.SpareCollections()
-	process.Main("jobferry-manager", run)
-}
+func main() { process.Main("jobferry-manager", run) }
 
 func run(ctx context.Context, args []string) error {
 	flags, options := process.Defaults("jobferry-manager", "hub"), manager.DefaultOptions()

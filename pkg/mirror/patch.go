@@ -80,12 +80,20 @@ func (p Patch) Unmet(answer *batchv1.Job) []Note {
 // of JSON it takes several times the memory of its type.
 func (p Patch) read(answer *batchv1.Job) *batchv1.Job {
 	read := &batchv1.Job{Spec: answer.Spec}
-	read.Labels, read.Annotations, read.Finalizers = answer.Labels, answer.Annotations, answer.Finalizers
+	read.Labels, read.Annotations = heldKeys(answer.Labels, p.keys("labels")), heldKeys(answer.Annotations, p.keys("annotations"))
+	read.Finalizers = answer.Finalizers
 	cutLists(read)
 	if !slices.Contains(p.Fields, "spec.template") || isLarge(&read.Spec.Template) {
 		removeTemplate(read)
 	}
 	return read
+}
+
+// keys are those of the labels or annotations that change.
+func (p Patch) keys(field string) []string {
+	meta, _ := p.diff["metadata"].(map[string]any)
+	changed, _ := meta[field].(map[string]any)
+	return slices.Collect(maps.Keys(changed))
 }
 
 // unmet returns the paths of a merge patch that an object doesn't satisfy.

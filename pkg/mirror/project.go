@@ -4,6 +4,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -79,7 +80,9 @@ func project(hub *batchv1.Job, target Target) (*batchv1.Job, record) {
 }
 
 func projectSpec(hub *batchv1.Job, target Target) batchv1.JobSpec {
-	spec := *hub.Spec.DeepCopy()
+	spec := hub.Spec
+	spec.Template = corev1.PodTemplateSpec{} // it's copied once
+	spec = *spec.DeepCopy()
 	spec.Template = projectTemplate(hub)
 	spec.TTLSecondsAfterFinished = nil
 	spec.ManagedBy = nameOf(target.JobController)

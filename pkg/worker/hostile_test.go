@@ -45,6 +45,46 @@ func TestSelectorsOfATenantAreReadOnce(t *testing.T) {
 	}
 }
 
+// A large selector, which takes many times its bytes, isn't held. Its Job adopts Pods all the same.
+func TestLargeSelectorsArentHeld(t *testing.T) {
+	c := newCluster(t, Options{})
+	job := aJob(func(j *batchv1.Job) {
+		for i := range 2000 {
+			j.Spec.Selector.MatchExpressions = append(j.Spec.Selector.MatchExpressions,
+				metav1.LabelSelectorRequirement{Key: fmt.Sprint("key-", i), Operator: metav1.LabelSelectorOpDoesNotExist})
+		}
+	})
+	known := c.jobs.memory.of(job)
+	if n := testing.AllocsPerRun(10, func() { known.selector.Matches(map[string]string{"job": "job-uid"}) }); n > 0 || known.selector.Matches(job.Spec.Selector.MatchLabels) {
+		t.Error("the selector is held")
+	}
+	if !known.selectorOf(job).Matches(job.Spec.Selector.MatchLabels) {
+		t.Error("a sync doesn't have it")
+	}
+}
+
+// Very many Jobs with selectors of very many keys make an event of a Pod look at some of them.
+func TestAnEventLooksAtFewLabels(t *testing.T) {
+	c := newCluster(t, Options{})
+	labels := map[string]string{}
+	var expressions []metav1.LabelSelectorRequirement
+	for i := range 100 {
+		key := fmt.Sprint("key-", i)
+		labels[key] = "value"
+		expressions = append(expressions, metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpExists})
+	}
+	for i := range 2000 {
+		c.jobs.memory.of(aJob(func(j *batchv1.Job) {
+			j.Name, j.UID = fmt.Sprint(i), types.UID(fmt.Sprint(i))
+			j.Spec.Selector = &metav1.LabelSelector{MatchExpressions: expressions}
+		}))
+	}
+	pod := aPod("p", func(p *corev1.Pod) { p.OwnerReferences, p.Labels = nil, labels })
+	if n := len(c.jobs.memory.adopters(pod)); n == 0 || n > maxAdoptersLooks/len(labels) {
+		t.Errorf("%d Jobs are offered the Pod", n)
+	}
+}
+
 // A tenant makes up very many origins: few become known, all Jobs are listed seldom, and the fence
 // of a hub closes in time.
 func TestMadeUpOriginsDelayNoFence(t *testing.T) {

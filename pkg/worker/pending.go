@@ -67,7 +67,7 @@ func (m *memory) of(job *batchv1.Job) *pending {
 	p := m.jobs[key]
 	if p == nil || p.uid != job.UID {
 		p = &pending{
-			uid: job.UID, selector: plan.SelectorOf(job), created: map[types.UID]createdPod{}, adopted: map[types.UID]*corev1.Pod{},
+			uid: job.UID, selector: heldSelector(job), created: map[types.UID]createdPod{}, adopted: map[types.UID]*corev1.Pod{},
 			deleted: sets.New[types.UID](), untracked: sets.New[types.UID](), gone: sets.New[types.UID](), givenUp: sets.New[types.UID](),
 		}
 		m.addLocked(key, p)
@@ -77,6 +77,26 @@ func (m *memory) of(job *batchv1.Job) *pending {
 		clear(p.givenUp)
 	}
 	return p
+}
+
+// maxHeldSelector is how large a selector may be that is held of a Job, in bytes of protobuf: it
+// takes several times as much.
+const maxHeldSelector = 4 << 10
+
+// heldSelector is a Job's selector; none, if it's large.
+func heldSelector(job *batchv1.Job) plan.Selector {
+	if job.Spec.Selector.Size() > maxHeldSelector {
+		return plan.Selector{}
+	}
+	return plan.SelectorOf(job)
+}
+
+// selectorOf is the selector of the Job, also a large one, which is read anew in each sync.
+func (p *pending) selectorOf(job *batchv1.Job) plan.Selector {
+	if job.Spec.Selector.Size() > maxHeldSelector {
+		return plan.SelectorOf(job)
+	}
+	return p.selector
 }
 
 // podEnded counts a Pod of the Job that has ended, and reports whether that fills the batch.
@@ -104,10 +124,14 @@ func (m *memory) find(key types.NamespacedName, uid types.UID) *pending {
 
 // maxAdopters bounds the Jobs that are offered one Pod, which one of them can adopt: a tenant may
 // make thousands with the same selector.
-const maxAdopters = 100
+// maxAdoptersLooks bounds how many labels are looked at for that, all under the one lock.
+const (
+	maxAdopters      = 100
+	maxAdoptersLooks = 5000
+)
 
-// adopters are Jobs that may adopt the Pod. Others, and one that was never synced, find it in their
-// next sync.
+// adopters are Jobs that may adopt the Pod. Others, one that was never synced, and one with a large
+// selector find it in their next sync.
 func (m *memory) adopters(p *corev1.Pod) (jobs []types.NamespacedName) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
@@ -118,11 +142,13 @@ func (m *memory) adopters(p *corev1.Pod) (jobs []types.NamespacedName) {
 	if is && key.Namespace == p.Namespace && m.jobs[key].selector.Matches(p.Labels) {
 		jobs = append(jobs, key)
 	}
+	looks := 0
 	for key := range m.manual[p.Namespace] {
-		if len(jobs) == maxAdopters {
+		if len(jobs) >= maxAdopters || looks >= maxAdoptersLooks {
 			break
 		}
-		if m.jobs[key].selector.Matches(p.Labels) {
+		matches, looked := m.jobs[key].selector.Look(p.Labels)
+		if looks += looked + 1; matches {
 			jobs = append(jobs, key)
 		}
 	}
@@ -148,7 +174,7 @@ func (m *memory) forget(key types.NamespacedName) {
 // yet. One goroutine at a time syncs a Job; the lock is for the parallel requests of one sync, and
 // for gone. The event handlers use only that, what never changes, and batch.
 type pending struct {
-	// These never change.
+	// These never change. A large selector isn't held.
 	uid      types.UID
 	selector plan.Selector
 

@@ -19,7 +19,8 @@ const cacheLag = 10 * time.Second
 
 // gather reads what a sync needs. It first adopts and releases Pods.
 func (r *reconciler) gather(ctx context.Context, job *batchv1.Job, known *pending, until time.Time) (plan.Snapshot, error) {
-	cached, err := r.podsOf(job, known.selector)
+	selector := known.selectorOf(job)
+	cached, err := r.podsOf(job, selector)
 	if err != nil {
 		return plan.Snapshot{}, err
 	}
@@ -29,7 +30,7 @@ func (r *reconciler) gather(ctx context.Context, job *batchv1.Job, known *pendin
 			return plan.Snapshot{}, err
 		}
 	}
-	pods, err := r.adoptAndRelease(ctx, job, cached, known, until)
+	pods, err := r.adoptAndRelease(ctx, job, selector, cached, known, until)
 	if err != nil {
 		return plan.Snapshot{}, err
 	}
@@ -61,9 +62,9 @@ func (r *reconciler) podsOf(job *batchv1.Job, selector plan.Selector) ([]*corev1
 // adoptAndRelease makes the Job's Pods those that its selector matches, and returns them. When its
 // time is over, the next sync goes on: nothing may be decided before it has all Pods.
 func (r *reconciler) adoptAndRelease(
-	ctx context.Context, job *batchv1.Job, pods []*corev1.Pod, known *pending, until time.Time,
+	ctx context.Context, job *batchv1.Job, selector plan.Selector, pods []*corev1.Pod, known *pending, until time.Time,
 ) ([]*corev1.Pod, error) {
-	o := plan.OwnershipOf(job, known.selector, pods, known.writes(), r.options.TrackingFinalizer)
+	o := plan.OwnershipOf(job, selector, pods, known.writes(), r.options.TrackingFinalizer)
 	if len(o.Adopt) > 0 {
 		if err := r.mayAdopt(ctx, job); err != nil {
 			return nil, err

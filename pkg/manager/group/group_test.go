@@ -225,6 +225,18 @@ func TestLargeJobSets(t *testing.T) {
 	}
 }
 
+// A name that no Job can have isn't made up for each replica.
+func TestJobSetsOfLongNames(t *testing.T) {
+	set := NewJobSet(ID{Name: "pair"})
+	if err := set.UnmarshalJSON([]byte(`{"spec":{"replicatedJobs":[{"name":"` + strings.Repeat("a", 1<<10) + `","replicas":10000},{"name":"b"}]}}`)); err != nil {
+		t.Fatal(err)
+	}
+	kin := set.Jobs(func(types.NamespacedName) bool { return false })
+	if len(kin) != 1 || len(kin[0].Keys) != 1 {
+		t.Errorf("%d groups of Jobs are expected", len(kin))
+	}
+}
+
 func FuzzJobSet(f *testing.F) {
 	f.Add([]byte(`{"spec":{"replicatedJobs":[{"name":"a","replicas":9}]}}`))
 	f.Fuzz(func(_ *testing.T, sent []byte) {

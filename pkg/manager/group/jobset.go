@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/mirror"
@@ -103,6 +104,9 @@ func (s *JobSet) Jobs(but func(types.NamespacedName) bool) []Kin {
 	left := maxReplicas
 	for i := range s.replicated {
 		r := &s.replicated[i]
+		if len(r.Name) > validation.DNS1123LabelMaxLength {
+			continue // no Job can have such a name, and there may be very many of them
+		}
 		kin := Kin{Job: &batchv1.Job{ObjectMeta: r.Template.ObjectMeta, Spec: r.Template.Spec}}
 		for index := range min(max(int(ptr.Deref(r.Replicas, 1)), 0), left) {
 			left--

@@ -65,7 +65,7 @@ func (r *Reconciler) isUnmarked(t *turn, w worker, existing *batchv1.Job) bool {
 	if view := w.View(); view.Removing && view.Spec.RemovalPolicy == v1alpha1.RemovalOrphan {
 		return false
 	}
-	known := []types.UID{t.known.mirrors[w.Name()].created, usage.Read(t.Job).Of(usage.ID{Worker: w.Name(), UID: existing.UID}).UID}
+	known := []types.UID{t.known.mirrors[w.Name()].created, t.Accounted().Of(usage.ID{Worker: w.Name(), UID: existing.UID}).UID}
 	return mirror.IsUnmarked(r.options.Origin, t.Job.UID, existing, known)
 }
 
@@ -182,14 +182,14 @@ func (r *Reconciler) stopTaken(ctx context.Context, t *turn, w worker, taken *ba
 
 // rememberTaken remembers what a mirror that is taken back did, unless that is too large.
 func (r *Reconciler) rememberTaken(t *turn, w worker, taken *batchv1.Job) bool {
-	taken = taken.DeepCopy()
-	mirror.SlimMirror(taken)
-	metav1.SetMetaDataLabel(&taken.ObjectMeta, v1alpha1.LabelOrigin, string(r.options.Origin))
-	metav1.SetMetaDataAnnotation(&taken.ObjectMeta, v1alpha1.AnnotationHubUID, string(t.Job.UID))
-	if decoded.Size(taken) > maxLast {
+	slim := *taken // before it's copied: it may be large
+	if mirror.SlimMirror(&slim); decoded.Size(&slim) > maxLast {
 		return false
 	}
-	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.last = taken })
+	last := slim.DeepCopy()
+	metav1.SetMetaDataLabel(&last.ObjectMeta, v1alpha1.LabelOrigin, string(r.options.Origin))
+	metav1.SetMetaDataAnnotation(&last.ObjectMeta, v1alpha1.AnnotationHubUID, string(t.Job.UID))
+	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.last = last })
 	return true
 }
 

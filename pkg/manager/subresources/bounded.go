@@ -146,7 +146,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 			continue
 		}
 		switch c {
-		case '{', '[':
+		case '{', '[', 'n': // null, which becomes a struct, too, where others of a list do
 			b.values--
 		case ',':
 			b.fields--

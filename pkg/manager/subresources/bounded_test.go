@@ -23,6 +23,8 @@ func TestManySmallObjectsAreRefused(t *testing.T) {
 	for name, answer := range map[string]string{
 		"Pods":       `{"kind":"PodList","apiVersion":"v1","items":[` + empty + `]}`,
 		"containers": `{"kind":"PodList","apiVersion":"v1","items":[{"spec":{"containers":[` + empty + `]}}]}`,
+		"nulls":      `{"kind":"PodList","apiVersion":"v1","items":[` + strings.Repeat("null,", 49_000) + `null]}`,
+		"others":     `{"kind":"CronJobList","apiVersion":"batch/v1","items":[` + strings.Repeat("null,", 49_000) + `null]}`,
 	} {
 		w := newWorld(t)
 		w.worker.on(podsPath, func(out http.ResponseWriter, _ *http.Request) {

@@ -17,7 +17,7 @@ import (
 // struct. Both are far above what a registration reads.
 const (
 	maxAnswerBytes  = 4 << 20
-	maxAnswerValues = 30_000
+	maxAnswerValues = 8_000
 )
 
 var errTooLarge = errors.New("the answer has more in it than a registration reads: check what answers at the cluster's server")

@@ -28,6 +28,7 @@ func TestAWorkersAnswersAreBounded(t *testing.T) {
 		"protobuf":       {"application/vnd.kubernetes.protobuf", "k8s\x00" + string(proto)},
 		"YAML":           {"application/yaml", "kind: PodList\napiVersion: v1\nitems:\n" + strings.Repeat("-\n", 100_000)},
 		"many values":    {"application/json", pods(strings.Repeat("{},", 100_000) + "{}")},
+		"nulls":          {"application/json", `{"kind":"CronJobList","apiVersion":"batch/v1","items":[` + strings.Repeat("null,", 29_900) + "null]}"},
 		"no end":         {"application/json", strings.Repeat(" ", 100<<20)},
 		"costly":         {"application/json", pods(`{"spec":{"containers":[{"resources":{"limits":{"cpu":"123456789012345678901e999999999"}}}]}}`)},
 	} {

@@ -61,8 +61,16 @@ func labelsLeftOut(labels map[string]string) bool {
 
 // Matches reports whether the selector matches an object with these labels. None matches no object.
 func (s Selector) Matches(labels map[string]string) bool {
-	matches, _ := s.look(labels)
-	return matches && !labelsLeftOut(labels)
+	matches, _ := s.Look(labels)
+	return matches
+}
+
+// Look is Matches, and how many labels or keys it has looked at.
+func (s Selector) Look(labels map[string]string) (matches bool, looked int) {
+	if labelsLeftOut(labels) {
+		return false, 1
+	}
+	return s.look(labels)
 }
 
 // Value is the only value of a label that the selector matches; empty: it matches others, too.

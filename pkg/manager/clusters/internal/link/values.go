@@ -7,9 +7,10 @@ import (
 	"github.com/jobferry/jobferry/pkg/util/jsonscan"
 )
 
-// elementBytes is what an element of a JSON value may become: a struct. maxElements bounds them.
+// elementBytes is what an element of a JSON value may become: a struct of 2 KiB, in a list that
+// grows as it's decoded. maxElements bounds them.
 const (
-	elementBytes = 2 << 10
+	elementBytes = 4 << 10
 	maxElements  = maxDecodedBytes / elementBytes
 )
 
