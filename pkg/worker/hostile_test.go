@@ -68,7 +68,7 @@ func TestAnEventLooksAtFewLabels(t *testing.T) {
 	c := newCluster(t, Options{})
 	labels := map[string]string{}
 	var expressions []metav1.LabelSelectorRequirement
-	for i := range 100 {
+	for i := range maxHeldSelector {
 		key := fmt.Sprint("key-", i)
 		labels[key] = "value"
 		expressions = append(expressions, metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpExists})

@@ -79,13 +79,23 @@ func (m *memory) of(job *batchv1.Job) *pending {
 	return p
 }
 
-// maxHeldSelector is how large a selector may be that is held of a Job, in bytes of protobuf: it
-// takes several times as much.
-const maxHeldSelector = 4 << 10
+// maxHeldSelector is how many keys and values a selector may have that is held of a Job.
+const maxHeldSelector = 64
+
+func hasLargeSelector(job *batchv1.Job) bool {
+	if job.Spec.Selector == nil {
+		return false
+	}
+	n := len(job.Spec.Selector.MatchLabels)
+	for i := range job.Spec.Selector.MatchExpressions {
+		n += 1 + len(job.Spec.Selector.MatchExpressions[i].Values)
+	}
+	return n > maxHeldSelector
+}
 
 // heldSelector is a Job's selector; none, if it's large.
 func heldSelector(job *batchv1.Job) plan.Selector {
-	if job.Spec.Selector.Size() > maxHeldSelector {
+	if hasLargeSelector(job) {
 		return plan.Selector{}
 	}
 	return plan.SelectorOf(job)
@@ -93,7 +103,7 @@ func heldSelector(job *batchv1.Job) plan.Selector {
 
 // selectorOf is the selector of the Job, also a large one, which is read anew in each sync.
 func (p *pending) selectorOf(job *batchv1.Job) plan.Selector {
-	if job.Spec.Selector.Size() > maxHeldSelector {
+	if hasLargeSelector(job) {
 		return plan.SelectorOf(job)
 	}
 	return p.selector

@@ -75,27 +75,45 @@ func (e *estimate) message(of reflect.Type, data []byte) {
 			return
 		}
 		data = data[n:]
-		size := 0
+		size, field := 0, fields[uint32(tag>>3)] //nolint:gosec // the generated code cuts it off, too
 		switch tag & 7 {
 		case 0:
 			_, size = varint(data)
+			e.numbers(field, 1)
 		case 1:
 			size = 8
+			e.numbers(field, 1)
 		case 5:
 			size = 4
+			e.numbers(field, 1)
 		case 2:
 			length, n := varint(data)
 			if n <= 0 || length > uint64(len(data)-n) { //nolint:gosec // n bytes have been read of data
 				return
 			}
-			data, size = data[n:], int(length)               //nolint:gosec // not more than data
-			e.field(of, fields[uint32(tag>>3)], data[:size]) //nolint:gosec // the generated code cuts it off, too
+			data, size = data[n:], int(length) //nolint:gosec // not more than data
+			if field.number > 0 {              // many of them, packed
+				e.numbers(field, size)
+			} else {
+				e.field(of, field.of, data[:size])
+			}
 		}
 		// 3 and 4 begin and end a group, in which there are fields as here.
 		if size < 0 || size > len(data) {
 			return
 		}
 		data = data[size:]
+	}
+}
+
+// numbers charges some more numbers of a list, if the field is one: twice and a little, as slices
+// grow.
+func (e *estimate) numbers(of field, count int) {
+	charge := of.number * int64(count)
+	if e.exact {
+		e.left -= charge * 9 / 8
+	} else {
+		e.left -= charge * 9 / 4
 	}
 }
 
@@ -158,26 +176,40 @@ func varint(data []byte) (number uint64, size int) {
 	return 0, -1
 }
 
-// messages has the fields of each type that are messages or maps, by their numbers. An entry of a
-// map is a message with the value as its field 2.
+// field of a message: of what type it is, if that is a message or a map, or, of a list of numbers or
+// truth values, the size of one.
+type field struct {
+	of     reflect.Type
+	number int64
+}
+
+// messages has such fields of each type, by their numbers. An entry of a map is a message with the
+// value as its field 2.
 var messages sync.Map
 
-func fieldsOf(of reflect.Type) map[uint32]reflect.Type {
+func fieldsOf(of reflect.Type) map[uint32]field {
 	if known, ok := messages.Load(of); ok {
-		return known.(map[uint32]reflect.Type) //nolint:forcetypeassert // see below
+		return known.(map[uint32]field) //nolint:forcetypeassert // see below
 	}
-	fields := map[uint32]reflect.Type{}
+	fields := map[uint32]field{}
 	add := func(number uint32, of reflect.Type) {
-		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
+		isList := false
+		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice && of.Name() == "" {
+			isList = isList || of.Kind() == reflect.Slice
 			of = of.Elem()
 		}
-		if kind := of.Kind(); kind == reflect.Struct || kind == reflect.Map {
-			fields[number] = of
+		switch kind := of.Kind(); {
+		case kind == reflect.Struct || kind == reflect.Map || kind == reflect.Slice: // a list that has a name is a message
+			fields[number] = field{of: of}
+		case isList && kind != reflect.String && kind != reflect.Uint8: // bytes are one value
+			fields[number] = field{number: int64(of.Size())} //nolint:gosec // a number's size
 		}
 	}
-	if of.Kind() == reflect.Map {
+	switch of.Kind() {
+	case reflect.Map:
 		add(2, of.Elem())
-	} else {
+	case reflect.Slice: // of texts
+	default:
 		for i := range of.NumField() {
 			if number, ok := numberIn(of.Field(i).Tag.Get("protobuf")); ok {
 				add(number, of.Field(i).Type)

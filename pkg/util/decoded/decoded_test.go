@@ -2,14 +2,17 @@ package decoded
 
 import (
 	"encoding/json"
+	"math"
 	"reflect"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/jobferry/jobferry/pkg/util/jsonscan"
 )
@@ -19,6 +22,7 @@ var specs = map[string]corev1.PodSpec{
 	"texts":     {Containers: []corev1.Container{{Args: slices.Repeat([]string{"x"}, 100_000)}}},
 	"variables": {Containers: []corev1.Container{{Env: slices.Repeat([]corev1.EnvVar{{Name: "x"}}, 50_000)}}},
 	"volumes":   {Volumes: slices.Repeat([]corev1.Volume{{Name: "x"}}, 20_000)},
+	"groups":    {SecurityContext: &corev1.PodSecurityContext{SupplementalGroups: make([]int64, 500_000)}},
 	"maps": {Containers: slices.Repeat([]corev1.Container{{Resources: corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{corev1.ResourceCPU: {}}}}}, 5000)},
 }
@@ -44,6 +48,76 @@ func TestSizeIsEnough(t *testing.T) {
 				t.Errorf("it takes %d bytes, and the estimate is %d", took, size)
 			}
 		})
+	}
+}
+
+// Numbers of a list may be packed: a byte becomes eight.
+func TestPackedNumbersCount(t *testing.T) {
+	const count = 1_000_000
+	packed := append([]byte{4<<3 | 2, 0xc0, 0x84, 0x3d}, make([]byte, count)...) // supplementalGroups
+	before := heapBytes()
+	var read corev1.PodSecurityContext
+	if err := read.Unmarshal(packed); err != nil || len(read.SupplementalGroups) != count {
+		t.Fatal(len(read.SupplementalGroups), err)
+	}
+	took := heapBytes() - before
+	size, _ := Message(reflect.TypeOf(read), packed, math.MaxInt64)
+	runtime.KeepAlive(&read)
+	runtime.KeepAlive(packed)
+	if took > size || size > 4*took {
+		t.Errorf("it takes %d bytes, and the estimate is %d", took, size)
+	}
+}
+
+// A list of texts that is a type of its own, as users' attributes are, counts by its items.
+func TestNamedListsCount(t *testing.T) {
+	const count = 500_000
+	extra := map[string]authenticationv1.ExtraValue{"x": make([]string, count)}
+	data, err := (&authenticationv1.UserInfo{Extra: extra}).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := heapBytes()
+	var read authenticationv1.UserInfo
+	if err := read.Unmarshal(data); err != nil || len(read.Extra["x"]) != count {
+		t.Fatal(len(read.Extra["x"]), err)
+	}
+	took := heapBytes() - before
+	size, _ := Message(reflect.TypeOf(read), data, math.MaxInt64)
+	runtime.KeepAlive(&read)
+	runtime.KeepAlive(data)
+	if took > size || size > 12*took {
+		t.Errorf("it takes %d bytes, and the estimate is %d", took, size)
+	}
+}
+
+// Each list of numbers that an API has counts.
+func TestAllListsOfNumbersCount(t *testing.T) {
+	known := map[reflect.Type]bool{}
+	var visit func(reflect.Type)
+	visit = func(of reflect.Type) {
+		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice || of.Kind() == reflect.Map {
+			of = of.Elem()
+		}
+		if of.Kind() != reflect.Struct || known[of] {
+			return
+		}
+		known[of] = true
+		for i := range of.NumField() {
+			f := of.Field(i)
+			visit(f.Type)
+			number, is := numberIn(f.Tag.Get("protobuf"))
+			if is && f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() < reflect.Complex64 && f.Type.Elem().Kind() != reflect.Uint8 &&
+				fieldsOf(of)[number].number != int64(f.Type.Elem().Size()) { //nolint:gosec // a number's size
+				t.Errorf("%v.%s doesn't count", of, f.Name)
+			}
+		}
+	}
+	for _, of := range scheme.Scheme.AllKnownTypes() {
+		visit(of)
+	}
+	if len(known) < 1000 || !known[reflect.TypeFor[corev1.PodSecurityContext]()] {
+		t.Errorf("%d types are known", len(known))
 	}
 }
 

@@ -63,6 +63,15 @@ func bounded(list corev1.ResourceList, most int, counts func(apiresource.Quantit
 
 // TemplateRequests is what a Pod made from a template's spec will request, with one under Pods.
 func TemplateRequests(spec *corev1.PodSpec) Resources {
+	unit := ResourcesOf(templateRequests(spec))
+	unit.Pods = 1
+	return unit
+}
+
+func templateRequests(spec *corev1.PodSpec) corev1.ResourceList {
+	if len(spec.Containers) == 1 && len(spec.InitContainers) == 0 && spec.Resources == nil && spec.Overhead == nil { // nearly always
+		return bounded(limitsAsRequests(&spec.Containers[0].Resources), MaxOthers, isPositive)
+	}
 	filled := &corev1.Pod{Spec: corev1.PodSpec{
 		Containers:     withLimitsAsRequests(spec.Containers),
 		InitContainers: withLimitsAsRequests(spec.InitContainers),
@@ -70,25 +79,28 @@ func TemplateRequests(spec *corev1.PodSpec) Resources {
 		Overhead:       spec.Overhead,
 	}}
 	filled.Spec.Resources = podLevel(filled)
-	unit := ResourcesOf(requestsOf(filled, resource.PodResourcesOptions{}))
-	unit.Pods = 1
-	return unit
+	return requestsOf(filled, resource.PodResourcesOptions{})
 }
 
 // withLimitsAsRequests fills each container's missing requests from its limits.
 func withLimitsAsRequests(containers []corev1.Container) []corev1.Container {
 	filled := slices.Clone(containers)
 	for i := range filled {
-		limits := first(filled[i].Resources.Limits)
-		if len(limits) == 0 {
-			filled[i].Resources.Requests = first(filled[i].Resources.Requests)
-			continue
-		}
-		requests := maps.Clone(limits)
-		maps.Copy(requests, first(filled[i].Resources.Requests))
-		filled[i].Resources.Requests = requests
+		filled[i].Resources.Requests = limitsAsRequests(&filled[i].Resources)
 	}
 	return filled
+}
+
+// limitsAsRequests are a container's requests, the missing ones from its limits. The caller must
+// not change them.
+func limitsAsRequests(of *corev1.ResourceRequirements) corev1.ResourceList {
+	limits, requests := first(of.Limits), first(of.Requests)
+	if len(limits) == 0 {
+		return requests
+	}
+	all := maps.Clone(limits)
+	maps.Copy(all, requests)
+	return all
 }
 
 // podLevel fills missing pod-level requests from pod-level limits, except where containers request

@@ -226,32 +226,60 @@ func TestMetadataIsRead(t *testing.T) {
 	}
 }
 
-// Of an answer of no type, client-go decodes what it has asked for, and of another type what it
-// knows: no bound counts what that becomes.
+// client-go decodes an answer in protobuf without a Content-Type, and knows YAML besides: no bound
+// would count what that becomes.
 func TestOnlyTypesWithBoundsAreDecoded(t *testing.T) {
 	jobs := string(repeated(t, 100_000, "JobList", 2))
 	for _, contentType := range []string{"", "application/yaml", "application/cbor", "text/html", protobufType + "; =", "Application/Yaml"} {
 		for _, status := range []int{http.StatusOK, http.StatusInternalServerError} {
-			client, err := rest.RESTClientForConfigAndClient(&rest.Config{
-				Host: AnyHost, APIPath: "/apis", ContentConfig: rest.ContentConfig{
-					GroupVersion: &batchv1.SchemeGroupVersion, NegotiatedSerializer: scheme.Codecs.WithoutConversion(), ContentType: protobufType,
-				},
-			}, &http.Client{Transport: roundTripper(func(req *http.Request) *http.Response {
-				resp := answer(t, "/x", contentType, jobs, 1<<20)
-				resp.StatusCode, resp.Request = status, req
-				bound(jobRequest, resp, aHold(), func(*BoundError) {})
-				return resp
-			})})
+			answersCheaply(t, contentType, jobs, status)
+		}
+	}
+}
+
+// client-go takes an answer in protobuf for what it has asked for if the version can't be read, or
+// the kind is left out.
+func TestAnswersOfUnreadableVersionsArentDecoded(t *testing.T) {
+	for _, version := range []string{"a/b/c", "//", "v1/", "batch/v1", "v1", ""} {
+		for _, kind := range []string{"", "Job", "JobList", "PodList"} {
+			envelope := apiruntime.Unknown{TypeMeta: apiruntime.TypeMeta{APIVersion: version, Kind: kind}, Raw: bytes.Repeat([]byte{2<<3 | 2, 0}, 100_000)}
+			raw, err := envelope.Marshal()
 			if err != nil {
 				t.Fatal(err)
 			}
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			_, err = client.Get().Resource("jobs").Do(t.Context()).Get()
-			runtime.ReadMemStats(&after)
-			if took := after.TotalAlloc - before.TotalAlloc; err == nil || took > 8<<20 {
-				t.Errorf("%q with %d: %v, and %d MiB were allocated", contentType, status, err, took>>20)
+			for _, status := range []int{http.StatusOK, http.StatusInternalServerError} {
+				answersCheaply(t, protobufType, string(magic)+string(raw), status)
 			}
+		}
+	}
+}
+
+// answersCheaply fails if an answer that would become large is decoded.
+func answersCheaply(t *testing.T, contentType, content string, status int) {
+	t.Helper()
+	client, err := rest.RESTClientForConfigAndClient(&rest.Config{
+		Host: AnyHost, APIPath: "/apis", ContentConfig: rest.ContentConfig{
+			GroupVersion: &batchv1.SchemeGroupVersion, NegotiatedSerializer: scheme.Codecs.WithoutConversion(), ContentType: protobufType,
+		},
+	}, &http.Client{Transport: roundTripper(func(req *http.Request) *http.Response {
+		resp := answer(t, "/x", contentType, content, 1<<20)
+		resp.StatusCode, resp.Request = status, req
+		bound(jobRequest, resp, aHold(), func(*BoundError) {})
+		return resp
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, read := range map[string]func(rest.Result) error{
+		"Get":  func(r rest.Result) error { _, err := r.Get(); return err },
+		"Into": func(r rest.Result) error { return r.Into(&batchv1.JobList{}) },
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err = read(client.Get().Resource("jobs").Do(t.Context()))
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; err == nil || took > 8<<20 {
+			t.Errorf("%.60q as %q with %d, %s: %v, and %d MiB were allocated", content, contentType, status, name, err, took>>20)
 		}
 	}
 }

@@ -44,7 +44,7 @@ func checkObject(data []byte) (size int64, err error) {
 	}
 	gv, err := schema.ParseGroupVersion(envelope.APIVersion)
 	if err != nil {
-		return 0, nil
+		return 0, errTooLarge // likewise, see below
 	}
 	kinds := scheme.Scheme
 	if gv.Group == metav1.GroupName {
