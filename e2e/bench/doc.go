@@ -63,25 +63,25 @@
 // CPU for each of 500 Jobs until all are Complete, on the mean of five rounds with -bound:
 //
 //	                                Jobferry  lower bound    floor
-//	hub: etcd                         2.0 ms       1.9 ms   0.1 ms
-//	hub: kube-apiserver              12.7 ms      10.2 ms   0.2 ms
-//	hub: kube-controller-manager      1.0 ms       1.1 ms   0.1 ms
-//	workers: etcd                     4.4 ms       4.6 ms   3.5 ms
-//	workers: kube-apiserver          29.2 ms      29.3 ms  22.8 ms
-//	workers: all others              11.4 ms      12.0 ms   9.6 ms
-//	all clusters                     60.7 ms      59.2 ms  36.3 ms
-//	manager                           8.8 ms       0.0 ms   0.0 ms
+//	hub: etcd                         1.2 ms       1.1 ms   0.0 ms
+//	hub: kube-apiserver               7.6 ms       6.4 ms   0.1 ms
+//	hub: kube-controller-manager      0.6 ms       0.7 ms   0.0 ms
+//	workers: etcd                     2.8 ms       2.7 ms   2.0 ms
+//	workers: kube-apiserver          19.6 ms      19.1 ms  15.1 ms
+//	workers: all others               8.1 ms       8.1 ms   6.5 ms
+//	all clusters                     39.9 ms      38.1 ms  23.8 ms
+//	manager                           5.8 ms       0.0 ms   0.0 ms
 //
 // The same Jobs cost two clusters a quarter to a third more than one. An event costs the hub's API
-// server 0.6 to 0.9 ms. What one write costs, with 500 of a kind at a time:
+// server 0.4 to 0.7 ms. What one write costs, with 500 of a kind at a time:
 //
 //	write                               kube-apiserver     etcd
-//	the user's CREATE of a Job                 1.58 ms  0.40 ms
-//	PATCH, placement and finalizer             2.06 ms  0.36 ms
-//	UPDATE of the status, started              1.52 ms  0.34 ms
-//	UPDATE of the status, Complete             2.22 ms  0.38 ms
-//	CREATE of an event                         0.62 ms  0.20 ms
-//	the user's DELETE                          1.14 ms  0.32 ms
+//	the user's CREATE of a Job                 0.90 ms  0.14 ms
+//	PATCH, placement and finalizer             1.28 ms  0.22 ms
+//	UPDATE of the status, started              1.30 ms  0.20 ms
+//	UPDATE of the status, Complete             1.20 ms  0.22 ms
+//	CREATE of an event                         0.68 ms  0.12 ms
+//	the user's DELETE                          0.48 ms  0.16 ms
 //
 // A patch costs more than a creation: the API server encodes the Job as JSON, merges, decodes, and
 // compares all fields for managedFields. A status that is written by an UPDATE in protobuf costs as
@@ -121,7 +121,7 @@
 // # Where the time goes, in short
 //
 // The clusters use more than nine tenths of the CPU time. The manager uses 5 to 10 ms for each Job,
-// and the hub's control plane about 15 ms. On the hub, a Job needs the user's create request, one
+// and the hub's control plane about 10 ms. On the hub, a Job needs the user's create request, one
 // patch to place it, two patches of its status and one event. In the worker, it needs one create
 // and one delete request.
 //

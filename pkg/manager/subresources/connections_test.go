@@ -2,15 +2,20 @@ package subresources
 
 import (
 	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"os"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/jobferry/jobferry/pkg/manager/subresources/authoritytest"
 	"github.com/jobferry/jobferry/pkg/util/serve"
 )
 
@@ -69,5 +74,37 @@ func TestStrangersConnectionsAreBounded(t *testing.T) {
 	}
 	if open > serve.MaxStrangers {
 		t.Errorf("%d of %d idle connections are open", open, len(flood))
+	}
+}
+
+// A stranger's certificate becomes many times its size in memory, and takes long to verify: a large
+// one isn't read.
+func TestLargeClientCertificates(t *testing.T) {
+	w := newWorld(t)
+	web, address, stop := w.serve()
+	defer func() { _ = stop() }()
+	authority := authoritytest.New(t)
+	for _, row := range []struct {
+		names, bytes int
+		fits         bool
+	}{{names: 10, fits: true}, {names: 2000}, {names: 10, bytes: 100 << 10}} {
+		config := web.Transport.(*http.Transport).TLSClientConfig.Clone()
+		config.Certificates = []tls.Certificate{*authority.Client("stranger", func(c *x509.Certificate) {
+			c.URIs = slices.Repeat([]*url.URL{{Scheme: "a", Host: "b"}}, row.names)
+			c.ExtraExtensions = []pkix.Extension{{Id: []int{1, 2, 3}, Value: make([]byte, row.bytes)}}
+		})}
+		to := &http.Transport{TLSClientConfig: config}
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+"/healthz", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := to.RoundTrip(r)
+		if (err == nil) != row.fits {
+			t.Errorf("%d names, %d bytes: %v", row.names, row.bytes, err)
+		}
+		if err == nil {
+			_ = answer.Body.Close()
+		}
+		to.CloseIdleConnections()
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"net"
 	"slices"
 	"sync"
+
+	"github.com/jobferry/jobferry/pkg/util/handshake"
 )
 
 // MaxStrangers bounds the connections of strangers to a port: of clients that haven't proved by a
@@ -33,7 +35,7 @@ func newConnections(of net.Listener) *connections {
 
 // Conn is a stranger's until it's Met.
 type Conn struct {
-	net.Conn
+	handshake.Conn
 	in      *connections
 	address string
 	number  int // in the order in which they were accepted
@@ -45,7 +47,7 @@ func (l *connections) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Conn{Conn: accepted, in: l, address: accepted.RemoteAddr().String()}
+	c := &Conn{Conn: handshake.Conn{Conn: accepted}, in: l, address: accepted.RemoteAddr().String()}
 	if host, _, err := net.SplitHostPort(c.address); err == nil {
 		c.address = host
 	}

@@ -13,6 +13,8 @@ import (
 
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/jobferry/jobferry/pkg/util/handshake"
 )
 
 // Bounds of a server.
@@ -43,6 +45,12 @@ func Bounded(handler http.Handler, config *tls.Config) *http.Server {
 	if config != nil {
 		server.Protocols.SetHTTP2(true)
 		config.NextProtos = []string{"h2", "http/1.1"}
+		handshake.Server(config, func(of net.Conn) *handshake.Conn {
+			if c, is := of.(*Conn); is {
+				return &c.Conn
+			}
+			return nil
+		})
 	}
 	return server
 }

@@ -381,22 +381,7 @@ func TestLittleIsReadAhead(t *testing.T) {
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	kubeconfig := clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{"c": {Server: server.URL, CertificateAuthorityData: ca}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"u": {Token: "t"}},
-		Contexts:       map[string]*clientcmdapi.Context{"x": {Cluster: "c", AuthInfo: "u"}},
-		CurrentContext: "x",
-	}
-	text, err := clientcmd.Write(kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	transport, err := NewTransport(text, TransportOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(transport.revoke)
+	transport := transportTo(t, server, server.Certificate().Raw)
 	for range watches {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, AnyHost+"/api/v1/nodes?watch=true", http.NoBody)
 		if err != nil {
@@ -413,4 +398,26 @@ func TestLittleIsReadAhead(t *testing.T) {
 	if n := written.Load(); n > watches*maxReadAheadOfOne+10<<20 {
 		t.Errorf("%d KiB were sent", n>>10)
 	}
+}
+
+// transportTo leads to a server of which it trusts a certificate.
+func transportTo(t *testing.T, server *httptest.Server, trusted []byte) *Transport {
+	t.Helper()
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: trusted})
+	kubeconfig := clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{"c": {Server: server.URL, CertificateAuthorityData: ca}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"u": {Token: "t"}},
+		Contexts:       map[string]*clientcmdapi.Context{"x": {Cluster: "c", AuthInfo: "u"}},
+		CurrentContext: "x",
+	}
+	text, err := clientcmd.Write(kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport, err := NewTransport(text, TransportOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(transport.revoke)
+	return transport
 }

@@ -72,7 +72,7 @@ func (l *Link) revisionNow(ctx context.Context) string {
 	err := l.revisions.Get().Namespace(revision.Namespace).Resource("jobs").
 		VersionedParams(&metav1.ListOptions{FieldSelector: revision.Selector().String()}, metav1.ParameterCodec).
 		MaxRetries(0).Do(ctx).Into(&none)
-	if err != nil {
+	if err != nil || len(none.ResourceVersion) > maxVersion { // it's remembered
 		return "" // whether Jobs can be listed, their watch finds out
 	}
 	return none.ResourceVersion

@@ -3,9 +3,11 @@ package link
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"sync"
@@ -14,6 +16,9 @@ import (
 	"golang.org/x/time/rate"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
+
+	"github.com/jobferry/jobferry/pkg/util/handshake"
+	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 // AnyHost stands for the address of the worker in requests to a Transport.
@@ -103,6 +108,9 @@ func (t *Transport) newBase(config *rest.Config, options TransportOptions) (*htt
 	if err != nil {
 		return nil, err
 	}
+	if tlsConfig != nil {
+		tlsConfig.VerifyConnection = handshake.Verify
+	}
 	return utilnet.SetTransportDefaults(&http.Transport{
 		Proxy:                  config.Proxy,
 		DialContext:            t.dial,
@@ -124,7 +132,7 @@ func (t *Transport) newBase(config *rest.Config, options TransportOptions) (*htt
 // *BoundError for an answer that is compressed. It refuses an answer of no HTTP status, and a watch
 // in another format than JSON and protobuf.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	sent := req.Clone(req.Context())
+	sent := req.Clone(httptrace.WithClientTrace(req.Context(), &connected))
 	sent.URL.Scheme = t.server.Scheme
 	sent.URL.Host = t.server.Host
 	sent.Host = ""
@@ -135,7 +143,12 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	}
 	resp, err := t.send.RoundTrip(sent)
-	if err != nil {
+	var unverified *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &unverified):
+		// Without the certificates: errors are remembered.
+		return nil, &tls.CertificateVerificationError{Err: errors.New(text.Clean(unverified.Err.Error(), text.MaxMessage))}
+	case err != nil:
 		return nil, err
 	}
 	if err := cmp.Or(refuseStatus(resp), refuseEncoded(resp), refuseWatch(resp)); err != nil {
@@ -143,6 +156,17 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	return resp, nil
 }
+
+// connected ends the bound of a connection's handshake when a request gets it.
+var connected = httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
+	conn := got.Conn
+	if encrypted, is := conn.(*tls.Conn); is {
+		conn = encrypted.NetConn()
+	}
+	if tracked, is := conn.(*trackedConn); is {
+		tracked.End()
+	}
+}}
 
 // CloseIdleConnections closes the connections that carry no request.
 func (t *Transport) CloseIdleConnections() { t.closeIdle() }
@@ -178,7 +202,8 @@ func (t *Transport) dial(ctx context.Context, network, address string) (net.Conn
 	if err != nil {
 		return nil, err
 	}
-	tracked := &trackedConn{Conn: conn, owner: t}
+	tracked := &trackedConn{Conn: handshake.Conn{Conn: conn}, owner: t}
+	tracked.Begin()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.revoked {
@@ -189,7 +214,7 @@ func (t *Transport) dial(ctx context.Context, network, address string) (net.Conn
 }
 
 type trackedConn struct {
-	net.Conn
+	handshake.Conn
 	owner *Transport
 }
 

@@ -1,0 +1,82 @@
+// Package handshake bounds what the other end of a TLS connection may send before the handshake is
+// over: Go reads certificates of 256 KiB, which become many times as much in memory, are kept with
+// the connection, and take long to verify.
+package handshake
+
+import (
+	"crypto/tls"
+	"errors"
+	"net"
+	"sync/atomic"
+)
+
+// Bounds of a handshake. Certificates of API servers with their authorities have some KiB.
+const (
+	maxBytes        = 32 << 10
+	maxCertificates = 6
+	maxNames        = 1000 // in one certificate
+)
+
+var errTooLarge = errors.New("the certificates in the TLS handshake are too large")
+
+// Conn is a connection that bounds the handshake.
+type Conn struct {
+	net.Conn
+	isBounded atomic.Bool
+	read      atomic.Int64 // since Begin
+}
+
+// Begin is called before the other end may send certificates.
+func (c *Conn) Begin() {
+	c.read.Store(0)
+	c.isBounded.Store(true)
+}
+
+// End is called when the handshake is over.
+func (c *Conn) End() { c.isBounded.Store(false) }
+
+// Read implements net.Conn.
+func (c *Conn) Read(p []byte) (int, error) {
+	if !c.isBounded.Load() {
+		return c.Conn.Read(p)
+	}
+	left := maxBytes - c.read.Load()
+	if left <= 0 {
+		return 0, errTooLarge
+	}
+	n, err := c.Conn.Read(p[:min(int64(len(p)), left)])
+	c.read.Add(int64(n))
+	return n, err
+}
+
+// Verify is for tls.Config.VerifyConnection.
+func Verify(state tls.ConnectionState) error { //nolint:gocritic // crypto/tls passes it so
+	if len(state.PeerCertificates) > maxCertificates {
+		return errTooLarge
+	}
+	for _, c := range state.PeerCertificates {
+		if len(c.DNSNames)+len(c.URIs)+len(c.EmailAddresses)+len(c.IPAddresses) > maxNames {
+			return errTooLarge
+		}
+	}
+	return nil
+}
+
+// Server has a server bound the handshakes of its clients, whose connections come by a listener
+// that makes connections of this package: of says which.
+func Server(config *tls.Config, of func(net.Conn) *Conn) {
+	config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		c := of(hello.Conn)
+		if c == nil {
+			return nil, nil //nolint:nilnil // the configuration stays as it is
+		}
+		c.Begin()
+		bounded := config.Clone()
+		bounded.GetConfigForClient = nil
+		bounded.VerifyConnection = func(state tls.ConnectionState) error {
+			c.End()
+			return Verify(state)
+		}
+		return bounded, nil
+	}
+}
