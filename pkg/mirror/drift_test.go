@@ -248,8 +248,8 @@ func managedBy(name string) change {
 	return func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To(name) }
 }
 
-// A worker shows little of a large Job, by which it isn't light. It isn't compared as values of JSON,
-// nor is each change named.
+// A worker shows little of a large Job, by which it isn't light. It isn't compared as values of
+// JSON, nor is each change named.
 func TestDriftOfALargeJobOfWhichLittleIsShown(t *testing.T) {
 	hub := job().Obj()
 	hub.Spec.Template.Spec.Containers[0].Env = make([]corev1.EnvVar, 100_000)

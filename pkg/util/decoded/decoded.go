@@ -176,8 +176,8 @@ func varint(data []byte) (number uint64, size int) {
 	return 0, -1
 }
 
-// field of a message: of what type it is, if that is a message or a map, or, of a list of numbers or
-// truth values, the size of one.
+// field of a message: of what type it is, if that is a message or a map, or, of a list of numbers
+// or truth values, the size of one.
 type field struct {
 	of     reflect.Type
 	number int64
