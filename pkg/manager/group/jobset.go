@@ -76,7 +76,8 @@ var ErrTooLarge = errors.New("the JobSet has too many objects in it, or a quanti
 func (s *JobSet) UnmarshalJSON(sent []byte) error {
 	var read sentJobSet
 	s.Bytes = int64(len(sent))
-	if bytes.Count(sent, []byte("{")) > maxObjects || quantities.HasCostlyJSON(sent, reflect.TypeOf(read)) {
+	objects := bytes.Count(sent, []byte("{")) + bytes.Count(sent, []byte("null")) // which becomes a struct, too
+	if objects > maxObjects || quantities.HasCostlyJSON(sent, reflect.TypeOf(read)) {
 		return ErrTooLarge
 	}
 	if err := jsonscan.Unmarshal(sent, &read); err != nil {

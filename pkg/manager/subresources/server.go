@@ -83,7 +83,7 @@ func (s *server) Start(ctx context.Context) error {
 
 	web := s.web()
 	ended := make(chan error, 1)
-	go func() { ended <- web.ServeTLS(serve.Limit(listener), "", "") }()
+	go func() { ended <- web.ServeTLS(serve.Limit(listener, true), "", "") }()
 	s.log.Info("serving", "address", listener.Addr().String())
 	select {
 	case err := <-ended:

@@ -12,23 +12,29 @@ import (
 
 // Bounds of a handshake. Certificates of API servers with their authorities have some KiB.
 const (
+	maxHello        = 16 << 10 // of a client
 	maxBytes        = 32 << 10
 	maxCertificates = 6
 	maxNames        = 1000 // in one certificate
 )
 
-var errTooLarge = errors.New("the certificates in the TLS handshake are too large")
+var errTooLarge = errors.New("the TLS handshake is too large, such as its certificates")
 
 // Conn is a connection that bounds the handshake.
 type Conn struct {
 	net.Conn
 	isBounded atomic.Bool
-	read      atomic.Int64 // since Begin
+	left      atomic.Int64 // while it is
 }
 
+// AwaitHello is called before the other end, a client, sends anything.
+func (c *Conn) AwaitHello() { c.begin(maxHello) }
+
 // Begin is called before the other end may send certificates.
-func (c *Conn) Begin() {
-	c.read.Store(0)
+func (c *Conn) Begin() { c.begin(maxBytes) }
+
+func (c *Conn) begin(most int64) {
+	c.left.Store(most)
 	c.isBounded.Store(true)
 }
 
@@ -40,12 +46,12 @@ func (c *Conn) Read(p []byte) (int, error) {
 	if !c.isBounded.Load() {
 		return c.Conn.Read(p)
 	}
-	left := maxBytes - c.read.Load()
+	left := c.left.Load()
 	if left <= 0 {
 		return 0, errTooLarge
 	}
 	n, err := c.Conn.Read(p[:min(int64(len(p)), left)])
-	c.read.Add(int64(n))
+	c.left.Add(-int64(n))
 	return n, err
 }
 

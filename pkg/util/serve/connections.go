@@ -19,6 +19,7 @@ const MaxStrangers = 100
 // many connections as he wants.
 type connections struct {
 	net.Listener
+	encrypted bool
 
 	mu              sync.Mutex
 	count, accepted int
@@ -26,11 +27,12 @@ type connections struct {
 	strangers map[string][]*Conn
 }
 
-// Limit makes a listener that bounds the connections of strangers.
-func Limit(of net.Listener) net.Listener { return newConnections(of) }
+// Limit makes a listener that bounds the connections of strangers, and what each may send before it
+// has said hello, if they are to be encrypted.
+func Limit(of net.Listener, encrypted bool) net.Listener { return newConnections(of, encrypted) }
 
-func newConnections(of net.Listener) *connections {
-	return &connections{Listener: of, strangers: map[string][]*Conn{}}
+func newConnections(of net.Listener, encrypted bool) *connections {
+	return &connections{Listener: of, encrypted: encrypted, strangers: map[string][]*Conn{}}
 }
 
 // Conn is a stranger's until it's Met.
@@ -50,6 +52,9 @@ func (l *connections) Accept() (net.Conn, error) {
 	c := &Conn{Conn: handshake.Conn{Conn: accepted}, in: l, address: accepted.RemoteAddr().String()}
 	if host, _, err := net.SplitHostPort(c.address); err == nil {
 		c.address = host
+	}
+	if l.encrypted {
+		c.AwaitHello()
 	}
 	if crowdedOut := l.admit(c); crowdedOut != nil {
 		_ = crowdedOut.Conn.Close()

@@ -32,7 +32,7 @@ func (l *fakeListener) Accept() (net.Conn, error) { return l.next, nil }
 // A flood of one address closes its own connections, not those of others.
 func TestAFloodOfConnectionsHindersItself(t *testing.T) {
 	from := &fakeListener{}
-	l := newConnections(from)
+	l := newConnections(from, false)
 	accept := func(address string) (*fakeConn, net.Conn) {
 		from.next = &fakeConn{address: address}
 		c, err := l.Accept()

@@ -61,7 +61,7 @@ func New(name, address string, handler http.Handler, config *tls.Config) (*manag
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	limited := Limit(listener)
+	limited := Limit(listener, config != nil)
 	if config != nil {
 		limited = tls.NewListener(limited, config)
 	}

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/url"
 	"slices"
 	"strings"
@@ -48,8 +49,8 @@ func TestCertificatesOfAWorkerAreSmall(t *testing.T) {
 		want         string
 	}{
 		"usual":      {names: 10},
-		"many names": {names: 2000, want: "are too large"},
-		"large":      {names: 10, bytes: 100 << 10, want: "are too large"},
+		"many names": {names: 2000, want: "is too large"},
+		"large":      {names: 10, bytes: 100 << 10, want: "is too large"},
 		"untrusted":  {names: 10, untrusted: true, want: "signed by unknown authority"},
 	} {
 		for _, http2 := range []bool{true, false} {
@@ -74,5 +75,28 @@ func TestCertificatesOfAWorkerAreSmall(t *testing.T) {
 				t.Errorf("%s: the error has the certificates: %v", name, err)
 			}
 		}
+	}
+}
+
+// A request's own trace, such as client-go's, is called for it alone, and isn't kept.
+func TestTracesOfRequests(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(server.Close)
+	transport := transportTo(t, server, server.Certificate().Raw)
+	var first, second int
+	for _, calls := range []*int{&first, &second, &second} {
+		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { *calls++ }})
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, AnyHost+"/version", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := transport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+	}
+	if first != 1 || second != 2 {
+		t.Errorf("the first request's trace is called %d times, the others' %d", first, second)
 	}
 }

@@ -132,7 +132,7 @@ func (t *Transport) newBase(config *rest.Config, options TransportOptions) (*htt
 // *BoundError for an answer that is compressed. It refuses an answer of no HTTP status, and a watch
 // in another format than JSON and protobuf.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	sent := req.Clone(httptrace.WithClientTrace(req.Context(), &connected))
+	sent := req.Clone(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{GotConn: connected}))
 	sent.URL.Scheme = t.server.Scheme
 	sent.URL.Host = t.server.Host
 	sent.Host = ""
@@ -157,16 +157,17 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// connected ends the bound of a connection's handshake when a request gets it.
-var connected = httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
+// connected ends the bound of a connection's handshake when a request gets it. By a proxy, a
+// connection may be encrypted twice.
+func connected(got httptrace.GotConnInfo) {
 	conn := got.Conn
-	if encrypted, is := conn.(*tls.Conn); is {
+	for encrypted, is := conn.(*tls.Conn); is; encrypted, is = conn.(*tls.Conn) {
 		conn = encrypted.NetConn()
 	}
 	if tracked, is := conn.(*trackedConn); is {
 		tracked.End()
 	}
-}}
+}
 
 // CloseIdleConnections closes the connections that carry no request.
 func (t *Transport) CloseIdleConnections() { t.closeIdle() }
