@@ -216,7 +216,7 @@ func TestLargeJobSets(t *testing.T) {
 	containers := strings.Repeat(`{"name":"a"},`, 100_000)
 	for what, sent := range map[string]string{
 		"very many containers": `{"spec":{"replicatedJobs":[{"template":{"spec":{"template":{"spec":{"containers":[` + containers + `{}]}}}}}]}}`,
-		"nulls": `{"spec":{"replicatedJobs":[` + strings.Repeat("null,", 100_000) + `{}]}}`,
+		"nulls":                `{"spec":{"replicatedJobs":[` + strings.Repeat("null,", 100_000) + `{}]}}`,
 		"a costly quantity": `{"spec":{"replicatedJobs":[{"template":{"spec":{"template":{"spec":{"containers":[
 			{"resources":{"requests":{"cpu":"1e100000000"}}}]}}}}}]}}`,
 	} {
