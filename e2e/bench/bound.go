@@ -59,11 +59,11 @@ type loop struct {
 
 // boundJob is what the loop has seen of a Job.
 type boundJob struct {
-	hub       *batchv1.Job // as it was written last
-	worker    *site
-	status    *batchv1.JobStatus // the mirror's
-	isLeaving bool               // the hub Job is gone
-	observed  chan struct{}
+	hub      *batchv1.Job // as it was written last
+	worker   *site
+	status   *batchv1.JobStatus // the mirror's
+	isGone   bool               // the hub Job is gone
+	observed chan struct{}
 }
 
 func startLoop(ctx context.Context, f *fleet) (*loop, error) {
@@ -105,7 +105,7 @@ func (l *loop) ofHub() cache.ResourceEventHandler {
 		},
 		DeleteFunc: func(object any) { // nothing keeps one that has ended
 			if key, err := cache.DeletionHandlingObjectToName(object); err == nil {
-				l.observe(key.Name, func(j *boundJob) { j.isLeaving = true })
+				l.observe(key.Name, func(j *boundJob) { j.isGone = true })
 			}
 		},
 	}
@@ -146,7 +146,7 @@ func (l *loop) dispatch(j *boundJob) error {
 		{nil, writes.create},
 		{reached(measure.Started), writes.status},
 		{reached(measure.Complete), writes.status},
-		{func(j *boundJob) bool { return j.isLeaving }, writes.remove},
+		{func(j *boundJob) bool { return j.isGone }, writes.remove},
 	} {
 		if err := l.await(j, step.when); err != nil {
 			return err

@@ -120,7 +120,7 @@
 //
 // # Where the time goes, in short
 //
-// The clusters use more than nine tenths of the CPU time. The manager uses 5 to 10 ms for each Job,
+// The clusters use nearly nine tenths of the CPU time. The manager uses 5 to 10 ms for each Job,
 // and the hub's control plane about 10 ms. On the hub, a Job needs the user's create request, one
 // patch to place it, two patches of its status and one event. In the worker, it needs one create
 // and one delete request.

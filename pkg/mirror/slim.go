@@ -153,14 +153,14 @@ func cutLists(job *batchv1.Job) {
 	s, spec := &job.Status, &job.Spec
 	s.Conditions = cut(s.Conditions, maxHeldConditions)
 	job.Finalizers = cut(job.Finalizers, maxHeldFinalizers)
-	if u := s.UncountedTerminatedPods; u != nil {
-		u.Succeeded, u.Failed = cut(u.Succeeded, maxHeldUncounted), cut(u.Failed, maxHeldUncounted)
+	if u := s.UncountedTerminatedPods; u != nil { // it may be another's, too
+		s.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{Succeeded: cut(u.Succeeded, maxHeldUncounted), Failed: cut(u.Failed, maxHeldUncounted)}
 	}
 	if p := spec.PodFailurePolicy; p != nil && p.Size() > 1<<10 && decoded.Size(p) > maxHeldPolicy {
 		spec.PodFailurePolicy = &batchv1.PodFailurePolicy{}
 	}
 	if p := spec.SuccessPolicy; p != nil {
-		p.Rules = cut(p.Rules, maxHeldRules)
+		spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: cut(p.Rules, maxHeldRules)}
 	}
 	if spec.Selector != nil && spec.Selector.Size() > maxHeldSelector {
 		spec.Selector = nil

@@ -156,7 +156,7 @@ func (c *cli) removeOf(ctx context.Context, worker client.Client, hub types.UID,
 			return page, worker.List(ctx, page, client.InNamespace(namespace), client.MatchingLabels(registration.WorkerLabels(hub)),
 				client.Limit(o.Limit), client.Continue(o.Continue))
 		})
-		pages.PageSize = 100
+		pages.PageSize = 25 // a Role has some hundred values, see access.NewWorkerClient
 		err := pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
 			object, ok := item.(client.Object)
 			switch {

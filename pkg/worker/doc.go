@@ -64,7 +64,9 @@
 // change them: the tests in e2e run with client-go's detector of such changes. New Pods are made
 // when they're sent, and of a large template few at a time (scale.go).
 //
-// Labels of a Pod that take more than 16 KiB aren't held: a Job neither releases nor adopts it.
+// Labels of a Pod that take more than 16 KiB aren't held: a Job neither releases nor adopts it. Nor
+// is a selector of more than 64 keys and values: its Job adopts a Pod in its next sync, not when
+// the Pod comes.
 //
 // # What differs from the built-in
 //

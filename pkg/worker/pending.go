@@ -132,11 +132,11 @@ func (m *memory) find(key types.NamespacedName, uid types.UID) *pending {
 	return nil
 }
 
-// maxAdopters bounds the Jobs that are offered one Pod, which one of them can adopt: a tenant may
-// make thousands with the same selector.
-// maxAdoptersLooks bounds how many labels are looked at for that, all under the one lock.
 const (
-	maxAdopters      = 100
+	// maxAdopters bounds the Jobs that are offered one Pod, which one of them can adopt: a tenant may
+	// make thousands with the same selector.
+	maxAdopters = 100
+	// maxAdoptersLooks bounds how many labels are looked at for that, all under the one lock.
 	maxAdoptersLooks = 5000
 )
 

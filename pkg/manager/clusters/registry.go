@@ -211,8 +211,9 @@ func (r *Registry) remove(name string) {
 	if ok {
 		w.cancel()
 		<-w.done
-		r.flapping.Forget(name)
+		r.flapping.Forget(name) // else this change is put off
 		w.changed()
+		r.flapping.Forget(name)
 	}
 }
 

@@ -135,6 +135,7 @@ func (l *Line) wakeLocked(w *entry, changed placement.Changes, unlooked bool, he
 		}
 		delete(l.returning, w.Key)
 		l.jobs.ReturnsNow(w.Key)
+		helped.Wakes()
 		return true
 	}
 	return false

@@ -6,7 +6,6 @@ import (
 	"crypto/x509/pkix"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -107,30 +106,5 @@ func TestLargeClientCertificates(t *testing.T) {
 			_ = answer.Body.Close()
 		}
 		to.CloseIdleConnections()
-	}
-}
-
-// A stranger's hello becomes many times its size, too.
-func TestLargeHellos(t *testing.T) {
-	w := newWorld(t)
-	_, _, stop := w.serve()
-	defer func() { _ = stop() }()
-	c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", w.server.options.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	const handshake, hello, size = 22, 1, 60 << 10
-	sent := []byte{handshake, 3, 1, 0x40, 0, hello, 0, size >> 8, 0} // the first of several records
-	sent = append(sent, make([]byte, 0x4000-4)...)
-	sent = append(sent, handshake, 3, 1, 0x40, 0)
-	if _, err := c.Write(append(sent, make([]byte, 0x3000)...)); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Error("the server waits for the rest")
 	}
 }

@@ -68,9 +68,9 @@ func Verify(state tls.ConnectionState) error { //nolint:gocritic // crypto/tls p
 	return nil
 }
 
-// Server has a server bound the handshakes of its clients, whose connections come by a listener
-// that makes connections of this package: of says which.
-func Server(config *tls.Config, of func(net.Conn) *Conn) {
+// BoundClients sets GetConfigForClient, so that the handshakes of a server's clients are bounded.
+// What its listener has accepted is given to of, which finds the Conn in it; nil: there is none.
+func BoundClients(config *tls.Config, of func(net.Conn) *Conn) {
 	config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		c := of(hello.Conn)
 		if c == nil {

@@ -19,9 +19,9 @@ const maxLooks = 1_000_000
 // What takes as long as so many looks at nodes: to make up a node that may be added, to go through
 // a Job that waits, and to have one reconciled and judged anew.
 const (
-	looksPerAdded  = 150
-	looksPerJob    = 100
-	looksPerHelped = 1000
+	looksPerAdded = 150
+	looksPerJob   = 100
+	looksPerWoken = 1000
 )
 
 // looks counts how often a node was compared with what a Job of some namespace needs.
@@ -69,12 +69,11 @@ func (h Helps) MayAsk(job *Job) bool {
 // By reports whether the changes of a worker may help a Job, for which MayAsk was called last.
 func (h Helps) By(job *Job, worker string, changed placement.Changes) bool {
 	h.rooms.changed = changed
-	if !h.rooms.mayHelp(job, worker) {
-		return false
-	}
-	h.rooms.looks.add(looksPerHelped)
-	return true
+	return h.rooms.mayHelp(job, worker)
 }
+
+// Wakes is told that the Job is reconciled, for which MayAsk was called last.
+func (h Helps) Wakes() { h.rooms.looks.add(looksPerWoken) }
 
 // mayHelp reports whether what has changed in a worker may be what a Job needs there.
 func (r *rooms) mayHelp(job *Job, worker string) bool {
