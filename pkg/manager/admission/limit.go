@@ -24,6 +24,8 @@ const (
 	// largeTimeout is for a large one to come in, so that few addresses can't keep others from its
 	// place.
 	largeTimeout = 2 * time.Second
+	// answerTimeout is for the answer, which is small, to be taken.
+	answerTimeout = time.Second
 )
 
 // limiter has few requests handled at the same time, of each address a part of them. The others
@@ -53,6 +55,8 @@ func (l *limiter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer release()
 	// what can't have a deadline isn't a connection
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(within))
+	connection, now := http.NewResponseController(w), time.Now()
+	_ = connection.SetReadDeadline(now.Add(within))
+	_ = connection.SetWriteDeadline(now.Add(within + answerTimeout))
 	l.Handler.ServeHTTP(w, r)
 }

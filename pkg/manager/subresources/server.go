@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,6 +20,13 @@ import (
 
 // maxHTTP2Streams per connection: the hub's API server has one for many users.
 const maxHTTP2Streams = 1000
+
+// Strangers may have maxOfStrangers requests at a time together, and strangerTimeout to take an
+// answer.
+const (
+	maxOfStrangers  = 100
+	strangerTimeout = 10 * time.Second
+)
 
 // server is the API server, as a manager's Runnable.
 type server struct {
@@ -34,6 +43,8 @@ type server struct {
 	stopping context.Context
 	stop     context.CancelFunc
 	serving  sync.WaitGroup // handlers, also those with hijacked connections
+	// strangers counts their requests.
+	strangers atomic.Int32
 }
 
 func newServer(options Options, logger logr.Logger) *server {
@@ -123,6 +134,13 @@ func (s *server) counted(next http.Handler) http.Handler {
 		s.serving.Add(1)
 		defer s.serving.Done()
 		s.meet(r)
+		if c := serve.ConnOf(r.Context()); s.knows != nil && c != nil && c.IsStranger() {
+			defer s.strangers.Add(-1)
+			if s.strangers.Add(1) > maxOfStrangers {
+				panic(http.ErrAbortHandler) // an answer might wait for the client, and hold its headers
+			}
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(strangerTimeout))
+		}
 		next.ServeHTTP(w, r)
 	})
 }

@@ -12,10 +12,11 @@ import (
 
 // Bounds of a handshake. Certificates of API servers with their authorities have some KiB.
 const (
-	maxHello        = 16 << 10 // of a client
-	maxBytes        = 32 << 10
+	maxClient       = 16 << 10 // for a client's hello, and again for its certificates
+	maxServer       = 32 << 10
 	maxCertificates = 6
-	maxNames        = 1000 // in one certificate
+	maxNames        = 1000 // in all of a server's
+	maxClientNames  = 100
 )
 
 var errTooLarge = errors.New("the TLS handshake is too large, such as its certificates")
@@ -28,10 +29,10 @@ type Conn struct {
 }
 
 // AwaitHello is called before the other end, a client, sends anything.
-func (c *Conn) AwaitHello() { c.begin(maxHello) }
+func (c *Conn) AwaitHello() { c.begin(maxClient) }
 
-// Begin is called before the other end may send certificates.
-func (c *Conn) Begin() { c.begin(maxBytes) }
+// Begin is called before the other end, a server, sends anything.
+func (c *Conn) Begin() { c.begin(maxServer) }
 
 func (c *Conn) begin(most int64) {
 	c.left.Store(most)
@@ -55,15 +56,16 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Verify is for tls.Config.VerifyConnection.
-func Verify(state tls.ConnectionState) error { //nolint:gocritic // crypto/tls passes it so
-	if len(state.PeerCertificates) > maxCertificates {
-		return errTooLarge
-	}
+// Verify is for tls.Config.VerifyConnection of a client.
+func Verify(state tls.ConnectionState) error { return verify(state, maxNames) } //nolint:gocritic // crypto/tls passes it so
+
+func verify(state tls.ConnectionState, most int) error { //nolint:gocritic // likewise
+	names := 0
 	for _, c := range state.PeerCertificates {
-		if len(c.DNSNames)+len(c.URIs)+len(c.EmailAddresses)+len(c.IPAddresses) > maxNames {
-			return errTooLarge
-		}
+		names += len(c.DNSNames) + len(c.URIs) + len(c.EmailAddresses) + len(c.IPAddresses)
+	}
+	if len(state.PeerCertificates) > maxCertificates || names > most {
+		return errTooLarge
 	}
 	return nil
 }
@@ -76,12 +78,12 @@ func BoundClients(config *tls.Config, of func(net.Conn) *Conn) {
 		if c == nil {
 			return nil, nil //nolint:nilnil // the configuration stays as it is
 		}
-		c.Begin()
+		c.AwaitHello() // as much for its certificates
 		bounded := config.Clone()
 		bounded.GetConfigForClient = nil
 		bounded.VerifyConnection = func(state tls.ConnectionState) error {
 			c.End()
-			return Verify(state)
+			return verify(state, maxClientNames)
 		}
 		return bounded, nil
 	}

@@ -20,14 +20,14 @@ func TestBounds(t *testing.T) {
 	for _, step := range []struct {
 		begin func()
 		most  int64
-	}{{c.AwaitHello, maxHello}, {c.Begin, maxBytes}} {
+	}{{c.AwaitHello, maxClient}, {c.Begin, maxServer}} {
 		step.begin()
 		if n, err := io.Copy(&bytes.Buffer{}, c); n != step.most || !errors.Is(err, errTooLarge) {
 			t.Errorf("%d bytes are read, %v; want %d", n, err, step.most)
 		}
 	}
 	c.End()
-	if n, err := io.CopyN(io.Discard, c, 10*maxBytes); err != nil {
+	if n, err := io.CopyN(io.Discard, c, 10*maxServer); err != nil {
 		t.Errorf("after the handshake, %d bytes are read, %v", n, err)
 	}
 }
@@ -35,14 +35,17 @@ func TestBounds(t *testing.T) {
 func TestVerify(t *testing.T) {
 	for _, row := range []struct {
 		certificates, names int
-		fits                bool
-	}{{0, 0, true}, {maxCertificates, maxNames, true}, {maxCertificates + 1, 1, false}, {1, maxNames + 1, false}} {
+		fits, fitsClient    bool
+	}{
+		{0, 0, true, true}, {maxCertificates, 1, true, true}, {maxCertificates + 1, 1, false, false},
+		{2, maxClientNames, true, false}, {2, maxNames, false, false},
+	} {
 		var state tls.ConnectionState
 		for range row.certificates {
 			state.PeerCertificates = append(state.PeerCertificates, &x509.Certificate{DNSNames: make([]string, row.names)})
 		}
-		if err := Verify(state); (err == nil) != row.fits {
-			t.Errorf("%+v: %v", row, err)
+		if Verify(state) == nil != row.fits || verify(state, maxClientNames) == nil != row.fitsClient {
+			t.Errorf("%+v: %v, of a client %v", row, Verify(state), verify(state, maxClientNames))
 		}
 	}
 }

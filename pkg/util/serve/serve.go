@@ -21,6 +21,7 @@ import (
 const (
 	readHeaderTimeout = 10 * time.Second
 	idleTimeout       = 2 * time.Minute
+	writeTimeout      = 15 * time.Second // for an answer to be taken; streams have none
 	shutdownTimeout   = 5 * time.Second
 	maxHeaderBytes    = 64 << 10
 	// What a client may send before a handler reads it, with HTTP/2.
@@ -66,5 +67,6 @@ func New(name, address string, handler http.Handler, config *tls.Config) (*manag
 		limited = tls.NewListener(limited, config)
 	}
 	server := Bounded(handler, config)
+	server.WriteTimeout = writeTimeout
 	return &manager.Server{Name: name, Server: server, Listener: limited, ShutdownTimeout: ptr.To(shutdownTimeout)}, nil
 }

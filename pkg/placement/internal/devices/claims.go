@@ -65,10 +65,11 @@ func (t *trial) certain(spec resourcev1.ResourceClaimSpec) resourcev1.ResourceCl
 	return spec
 }
 
-// reserve keeps the Pods on the nodes of an allocation. Nodes that are selected by very much count
-// as too much work: they're taken to be selected.
+// reserve keeps the Pods on the nodes of an allocation. Nodes that are selected by very much, of
+// all claims together, count as too much work: they're taken to be selected.
 func (t *trial) reserve(allocation *resourcev1.AllocationResult) {
-	if allocation.NodeSelector == nil || sizeOf(allocation.NodeSelector) > maxSelected {
+	t.selected += sizeOf(allocation.NodeSelector)
+	if allocation.NodeSelector == nil || t.selected > maxSelected {
 		return
 	}
 	if node := nodeNamed(allocation.NodeSelector); node != "" {
@@ -83,7 +84,7 @@ func (t *trial) reserve(allocation *resourcev1.AllocationResult) {
 	t.reserved = append(t.reserved, reservation{selector: selector})
 }
 
-// maxSelected bounds what a selector of nodes has.
+// maxSelected bounds what the selectors of nodes have.
 const maxSelected = 1000
 
 // sizeOf a selector of nodes is what it takes to read it: terms, requirements and values together.

@@ -28,6 +28,7 @@ type trial struct {
 	// of those that are.
 	shared   []*resourcev1.ResourceClaim
 	reserved []reservation
+	selected int // what their selectors have
 	// missing says which object the Pods would wait for.
 	missing string
 	// wishes of the next Pod, by the extended resources that a node lacks.
@@ -129,18 +130,26 @@ func (t *trial) wish(requests []resourcev1.DeviceRequest) *wish {
 	if len(w.claims) == 0 {
 		return nil
 	}
-	hash := sha256.New()
+	hash, ofTemplate := sha256.New(), map[*resourcev1.DeviceRequest][sha256.Size]byte{} // many claims may have one
 	for _, claim := range w.claims {
 		w.all = w.all || wantsAll(&claim.Spec)
 		w.requests += 1 + len(claim.Spec.Devices.Requests)
 		for i := range claim.Spec.Devices.Requests {
 			w.requests += len(claim.Spec.Devices.Requests[i].FirstAvailable)
 		}
-		packed, err := claim.Spec.Marshal()
-		if err != nil { // it never fails
-			w.tooMany = true
+		var template *resourcev1.DeviceRequest
+		if len(claim.Spec.Devices.Requests) > 0 {
+			template = &claim.Spec.Devices.Requests[0]
 		}
-		one := sha256.Sum256(packed)
+		one, known := ofTemplate[template]
+		if !known || template == nil {
+			packed, err := claim.Spec.Marshal()
+			if err != nil { // it never fails
+				w.tooMany = true
+			}
+			one = sha256.Sum256(packed)
+			ofTemplate[template] = one
+		}
 		hash.Write(one[:])
 	}
 	hash.Sum(w.key[:0])

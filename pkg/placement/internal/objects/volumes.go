@@ -1,11 +1,13 @@
 package objects
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/component-helpers/storage/volume"
 
 	"github.com/jobferry/jobferry/pkg/placement/internal/change"
@@ -72,7 +74,8 @@ func affordable(affinity *corev1.VolumeNodeAffinity) *corev1.VolumeNodeAffinity 
 // SlimVolume keeps where it can be used, by which driver, and by which claims.
 func SlimVolume(pv *corev1.PersistentVolume) *corev1.PersistentVolume {
 	slim := &corev1.PersistentVolume{ObjectMeta: slimMeta(&pv.ObjectMeta)}
-	slim.Labels, slim.DeletionTimestamp = pv.Labels, pv.DeletionTimestamp
+	slim.Labels, slim.DeletionTimestamp = maps.Clone(pv.Labels), pv.DeletionTimestamp
+	maps.DeleteFunc(slim.Labels, func(_, value string) bool { return len(value) > validation.LabelValueMaxLength }) // no API server stores one
 	slim.Annotations = only(pv.Annotations, corev1.BetaStorageClassAnnotation)
 	slim.Status.Phase = pv.Status.Phase
 	slim.Spec = corev1.PersistentVolumeSpec{

@@ -1,6 +1,7 @@
 package objects_test
 
 import (
+	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -89,5 +90,14 @@ func TestTopologiesAreBounded(t *testing.T) {
 	if objects.SlimVolume(pv).Spec.NodeAffinity == nil || objects.SlimStorageClass(class).AllowedTopologies == nil ||
 		objects.SlimCSIStorageCapacity(left).NodeTopology.Size() == 0 {
 		t.Error("those of the usual size aren't kept")
+	}
+}
+
+// A volume's zones are compared with each node: no more is held of a label than API servers store.
+func TestLabelsOfVolumesAreShort(t *testing.T) {
+	pv := &corev1.PersistentVolume{}
+	pv.Labels = map[string]string{corev1.LabelTopologyZone: strings.Repeat("x__", 100_000), corev1.LabelTopologyRegion: "a__b"}
+	if slim := objects.SlimVolume(pv); len(slim.Labels) != 1 || slim.Labels[corev1.LabelTopologyRegion] != "a__b" || len(pv.Labels) != 2 {
+		t.Errorf("%d labels are held", len(slim.Labels))
 	}
 }
