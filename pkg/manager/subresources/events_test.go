@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,8 +16,8 @@ const eventsPath = "/api/v1/namespaces/team/events"
 
 // sends has a worker list a number of events, each of the same text but for its name, and counts
 // the bytes that it has sent.
-func (w *worker) sends(events int, text string) (sent *int) {
-	sent = new(int)
+func (w *worker) sends(events int, text string) (sent *atomic.Int64) {
+	sent = new(atomic.Int64) // an answer that nobody reads to its end may still be sent
 	w.on(eventsPath, func(out http.ResponseWriter, r *http.Request) {
 		limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
 		first, _ := strconv.Atoi(r.URL.Query().Get("continue"))
@@ -30,7 +31,7 @@ func (w *worker) sends(events int, text string) (sent *int) {
 		}
 		out.Header().Set("Content-Type", "application/json")
 		n, _ := fmt.Fprintf(out, `{"kind":"EventList","apiVersion":"v1","metadata":{"continue":%q},"items":[%s]}`, more, strings.Join(items, ","))
-		*sent += n
+		sent.Add(int64(n))
 	})
 	return sent
 }
@@ -71,8 +72,8 @@ func TestLargeEventsTakeLittleMemory(t *testing.T) {
 func TestEventsOfOthersAreReadForABound(t *testing.T) {
 	w := newWorld(t)
 	sent := w.worker.sends(1_000_000, `{"metadata":{"name":"%s","annotations":{"x":"`+strings.Repeat("x", 10_000)+`"}},"involvedObject":{"uid":"other"}}`)
-	if got, err := w.get("events"); err != nil || got.code != http.StatusOK || *sent > maxEventsRead+maxAnswerBytes {
-		t.Errorf("code %d, %v; %d MiB were read", got.code, err, *sent>>20)
+	if got, err := w.get("events"); err != nil || got.code != http.StatusOK || sent.Load() > maxEventsRead+maxAnswerBytes {
+		t.Errorf("code %d, %v; %d MiB were read", got.code, err, sent.Load()>>20)
 	}
 }
 
