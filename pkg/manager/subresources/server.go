@@ -122,7 +122,7 @@ func (s *server) web() *http.Server {
 	})
 	web.ConnContext = serve.WithConn
 	// Streams carry what users send to their Pods.
-	web.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: maxHTTP2Streams}
+	web.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: maxHTTP2Streams, WriteByteTimeout: serve.WriteByteTimeout}
 	// Scanners and probes break handshakes all the time.
 	web.ErrorLog = log.New(logLines{s.log.V(1)}, "", 0)
 	return web
@@ -139,7 +139,9 @@ func (s *server) counted(next http.Handler) http.Handler {
 			if s.strangers.Add(1) > maxOfStrangers {
 				panic(http.ErrAbortHandler) // an answer might wait for the client, and hold its headers
 			}
-			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(strangerTimeout))
+			connection := http.NewResponseController(w)
+			_ = connection.SetWriteDeadline(time.Now().Add(strangerTimeout))
+			defer func() { _ = connection.Flush() }() // the request counts until its answer is taken
 		}
 		next.ServeHTTP(w, r)
 	})

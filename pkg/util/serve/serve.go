@@ -22,8 +22,10 @@ const (
 	readHeaderTimeout = 10 * time.Second
 	idleTimeout       = 2 * time.Minute
 	writeTimeout      = 15 * time.Second // for an answer to be taken; streams have none
-	shutdownTimeout   = 5 * time.Second
-	maxHeaderBytes    = 64 << 10
+	// WriteByteTimeout is after how long a connection by HTTP/2 is closed whose client takes nothing.
+	WriteByteTimeout = time.Minute
+	shutdownTimeout  = 5 * time.Second
+	maxHeaderBytes   = 64 << 10
 	// What a client may send before a handler reads it, with HTTP/2.
 	maxAhead      = 256 << 10
 	maxAheadOfOne = 64 << 10
@@ -39,7 +41,7 @@ func Bounded(handler http.Handler, config *tls.Config) *http.Server {
 		ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxAheadOfOne,
-			MaxReceiveBufferPerConnection: maxAhead, MaxReceiveBufferPerStream: maxAheadOfOne,
+			MaxReceiveBufferPerConnection: maxAhead, MaxReceiveBufferPerStream: maxAheadOfOne, WriteByteTimeout: WriteByteTimeout,
 		},
 	}
 	server.Protocols.SetHTTP1(true)

@@ -68,14 +68,18 @@ func (t *trial) certain(spec resourcev1.ResourceClaimSpec) resourcev1.ResourceCl
 // reserve keeps the Pods on the nodes of an allocation. Nodes that are selected by very much, of
 // all claims together, count as too much work: they're taken to be selected.
 func (t *trial) reserve(allocation *resourcev1.AllocationResult) {
-	t.selected += sizeOf(allocation.NodeSelector)
-	if allocation.NodeSelector == nil || t.selected > maxSelected {
+	if allocation.NodeSelector == nil {
 		return
 	}
 	if node := nodeNamed(allocation.NodeSelector); node != "" {
 		t.reserved = append(t.reserved, reservation{node: node})
 		return
 	}
+	size := sizeOf(allocation.NodeSelector)
+	if t.selected+size > maxSelected {
+		return
+	}
+	t.selected += size
 	selector, err := nodeaffinity.NewNodeSelector(allocation.NodeSelector)
 	if err != nil {
 		t.missing = notAvailable // on any node

@@ -148,6 +148,9 @@ func bound(class requestClass, resp *http.Response, h *hold, broken func(*BoundE
 		if decoded > int64(most) {
 			return nil, errTooLarge
 		}
+		if format != runtime.ContentTypeProtobuf {
+			decoded *= 2 // in lists that grow
+		}
 		if waiting := h.decodes(ctx, decoded); waiting != nil {
 			return nil, waiting
 		}

@@ -254,6 +254,15 @@ func TestAnswersOfUnreadableVersionsArentDecoded(t *testing.T) {
 	}
 }
 
+// What is sent to workers counts on their answers in JSON having so many values.
+func TestAnswersOfManyValuesAreRead(t *testing.T) {
+	resp := answer(t, "/x", jsonType, `{"kind":"Job","spec":[`+strings.Repeat(`"x",`, maxElements-100)+`"x"]}`, 1<<20)
+	bound(jobRequest, resp, aHold(), func(err *BoundError) { t.Error(err) })
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		t.Error(err)
+	}
+}
+
 // answersCheaply fails if an answer that would become large is decoded.
 func answersCheaply(t *testing.T, contentType, content string, status int) {
 	t.Helper()

@@ -61,8 +61,8 @@ func (r *valueReader) next() (values []byte, decoded int64, err error) {
 	return values, decoded, nil
 }
 
-// decoded is what the value becomes, as far as it's read, in lists that grow.
-func (r *valueReader) decoded() int64 { return int64(r.value.Len() + 2*r.elements*elementBytes) }
+// decoded is what the value becomes, as far as it's read.
+func (r *valueReader) decoded() int64 { return int64(r.value.Len() + r.elements*elementBytes) }
 
 // count takes the next byte, and reports whether a value ends with it.
 func (r *valueReader) count(b byte) bool {
