@@ -261,6 +261,7 @@ func TestAnswersOfManyValuesAreRead(t *testing.T) {
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
 		t.Error(err)
 	}
+	_ = resp.Body.Close()
 }
 
 // answersCheaply fails if an answer that would become large is decoded.
