@@ -5,7 +5,6 @@ import (
 	"maps"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -65,7 +64,7 @@ func Drift(hub, mirror *batchv1.Job, target Target) Action {
 		notes = d.foreign()
 	}
 	notes = append(notes, d.delayedRecent()...)
-	if d.differs() {
+	if !equality.Semantic.DeepEqual(d.want, mirror) {
 		return newPatch(mirror, d.want, notes)
 	}
 	if patch, due := d.patchRecent(notes); due {
@@ -77,20 +76,10 @@ func Drift(hub, mirror *batchv1.Job, target Target) Action {
 // patchOr changes what can change at any time in a mirror that another Job controller has: that may
 // run it, and has to stop when the user says so.
 func (d *drift) patchOr(act Action) Action {
-	if d.stamp(); d.differs() {
+	if d.stamp(); !equality.Semantic.DeepEqual(d.want, d.mirror) {
 		return newPatch(d.mirror, d.want, nil)
 	}
 	return act
-}
-
-// differs reports whether the mirror isn't what it should be.
-func (d *drift) differs() bool {
-	want, is := *d.want, *d.mirror
-	want.Status, is.Status = batchv1.JobStatus{}, batchv1.JobStatus{}
-	if !d.changesTemplate { // nearly always
-		want.Spec.Template, is.Spec.Template = corev1.PodTemplateSpec{}, corev1.PodTemplateSpec{}
-	}
-	return !equality.Semantic.DeepEqual(&want, &is)
 }
 
 // drift is one run of Drift. want starts as a copy of the mirror, and becomes what the mirror
@@ -102,8 +91,6 @@ type drift struct {
 	wanted      record       // of projected
 	last        record       // of the last write
 	want        *batchv1.Job
-	// changesTemplate: the template in want isn't the mirror's.
-	changesTemplate bool
 }
 
 func newDrift(hub, mirror *batchv1.Job, target Target) *drift {

@@ -41,6 +41,9 @@ func (m *memory) addLocked(key types.NamespacedName, p *pending) {
 		m.byUID[p.uid] = key
 		return
 	}
+	if p.selector.IsNone() {
+		return // no Pod is offered to it
+	}
 	if m.manual[key.Namespace] == nil {
 		m.manual[key.Namespace] = sets.New[types.NamespacedName]()
 	}
@@ -82,28 +85,23 @@ func (m *memory) of(job *batchv1.Job) *pending {
 // maxHeldSelector is how many keys and values a selector may have that is held of a Job.
 const maxHeldSelector = 64
 
-func hasLargeSelector(job *batchv1.Job) bool {
-	if job.Spec.Selector == nil {
-		return false
-	}
-	n := len(job.Spec.Selector.MatchLabels)
-	for i := range job.Spec.Selector.MatchExpressions {
-		n += 1 + len(job.Spec.Selector.MatchExpressions[i].Values)
-	}
-	return n > maxHeldSelector
-}
-
 // heldSelector is a Job's selector; none, if it's large.
 func heldSelector(job *batchv1.Job) plan.Selector {
-	if hasLargeSelector(job) {
-		return plan.Selector{}
+	if of := job.Spec.Selector; of != nil {
+		n := len(of.MatchLabels)
+		for i := range of.MatchExpressions {
+			n += 1 + len(of.MatchExpressions[i].Values)
+		}
+		if n > maxHeldSelector {
+			return plan.Selector{}
+		}
 	}
 	return plan.SelectorOf(job)
 }
 
 // selectorOf is the selector of the Job, also a large one, which is read anew in each sync.
 func (p *pending) selectorOf(job *batchv1.Job) plan.Selector {
-	if hasLargeSelector(job) {
+	if p.selector.IsNone() {
 		return plan.SelectorOf(job)
 	}
 	return p.selector

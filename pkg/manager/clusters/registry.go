@@ -211,7 +211,6 @@ func (r *Registry) remove(name string) {
 	if ok {
 		w.cancel()
 		<-w.done
-		r.flapping.Forget(name) // else this change is put off
 		w.changed()
 		r.flapping.Forget(name)
 	}

@@ -85,16 +85,20 @@ func (l *Line) Waits() iter.Seq2[types.NamespacedName, Wait] {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		for key, w := range l.returning {
-			if !yield(key, Wait{Class: w.class, Returning: true, Judged: w.asked, Needs: w.Needs, Held: w.request.Job != nil}) {
+			if !yield(key, w.wait(false, true)) {
 				return
 			}
 		}
 		for key, w := range l.waiters {
-			if !yield(key, Wait{Class: w.class, InLine: l.order.Get(key) != nil, Judged: w.asked, Needs: w.Needs, Held: w.request.Job != nil}) {
+			if !yield(key, w.wait(l.order.Get(key) != nil, false)) {
 				return
 			}
 		}
 	}
+}
+
+func (w *entry) wait(inLine, returning bool) Wait {
+	return Wait{Class: w.class, InLine: inLine, Returning: returning, Judged: w.asked, Needs: w.Needs, Held: w.request.Job != nil}
 }
 
 // Reservations are those of the Jobs in line, by worker.

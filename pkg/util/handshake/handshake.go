@@ -70,12 +70,15 @@ func verify(state tls.ConnectionState, most int) error { //nolint:gocritic // li
 	return nil
 }
 
-// BoundClients sets GetConfigForClient, so that the handshakes of a server's clients are bounded.
-// What its listener has accepted is given to of, which finds the Conn in it; nil: there is none.
-func BoundClients(config *tls.Config, of func(net.Conn) *Conn) {
+// BoundClients sets GetConfigForClient, so that the handshakes of a server's clients are bounded,
+// whose connections are a Conn, or have one embedded.
+func BoundClients(config *tls.Config) {
 	config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-		c := of(hello.Conn)
-		if c == nil {
+		c, is := hello.Conn.(interface {
+			AwaitHello()
+			End()
+		})
+		if !is {
 			return nil, nil //nolint:nilnil // the configuration stays as it is
 		}
 		c.AwaitHello() // as much for its certificates

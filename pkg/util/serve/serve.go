@@ -48,12 +48,7 @@ func Bounded(handler http.Handler, config *tls.Config) *http.Server {
 	if config != nil {
 		server.Protocols.SetHTTP2(true)
 		config.NextProtos = []string{"h2", "http/1.1"}
-		handshake.BoundClients(config, func(of net.Conn) *handshake.Conn {
-			if c, is := of.(*Conn); is {
-				return &c.Conn
-			}
-			return nil
-		})
+		handshake.BoundClients(config)
 	}
 	return server
 }

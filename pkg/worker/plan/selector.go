@@ -65,13 +65,8 @@ func (s Selector) Matches(labels map[string]string) bool {
 	return matches
 }
 
-// Look is Matches, and how many labels or keys it has looked at.
-func (s Selector) Look(labels map[string]string) (matches bool, looked int) {
-	if labelsLeftOut(labels) {
-		return false, 1
-	}
-	return s.look(labels)
-}
+// IsNone reports whether there is no selector.
+func (s Selector) IsNone() bool { return s.keys == nil }
 
 // Value is the only value of a label that the selector matches; empty: it matches others, too.
 func (s Selector) Value(key string) string {
@@ -82,9 +77,10 @@ func (s Selector) Value(key string) string {
 	return v.listed[0]
 }
 
-// look also returns how many keys it has looked at: no more than the labels, or the selector, has.
-func (s Selector) look(labels map[string]string) (matches bool, looked int) {
-	if s.keys == nil || len(labels) < s.required {
+// Look is Matches, and how many keys it has looked at: no more than the labels, or the selector,
+// has.
+func (s Selector) Look(labels map[string]string) (matches bool, looked int) {
+	if s.IsNone() || len(labels) < s.required || labelsLeftOut(labels) {
 		return false, 0
 	}
 	if len(s.keys) <= len(labels) {

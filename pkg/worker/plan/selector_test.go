@@ -97,7 +97,7 @@ func TestSelectorOfVeryManyExpressions(t *testing.T) {
 		},
 	} {
 		s := selecting(row.selector)
-		if matches, looked := s.look(row.labels); looked != row.want || matches == (row.want == 0) {
+		if matches, looked := s.Look(row.labels); looked != row.want || matches == (row.want == 0) {
 			t.Errorf("%s: matches %v, looks at %d keys, want %d", name, matches, looked, row.want)
 		}
 		if n := testing.AllocsPerRun(10, func() { s.Matches(row.labels) }); n > 0 {
