@@ -37,9 +37,11 @@ func TestVolumesAreReadFromTheFirstJobWithClaimsOn(t *testing.T) {
 			if (free != nil) != counts || counts && free.Listing != nil || c.Requests("get persistentvolumeclaims")+c.Requests("watch persistentvolumes") > 0 {
 				t.Errorf("nobody has claims: %+v", free)
 			}
+			c.Hang() // else they may be listed before the first answer
 			if free = worker.Free(anyJob, placement.Reads{Claims: true}); free.Listing == nil || free.Volumes != nil || free.NodesUnknown == counts {
 				t.Errorf("asked for the first time: %+v", free)
 			}
+			c.Heal()
 			w.until("they're known", func() bool { return worker.Free(anyJob, placement.Reads{Claims: true}).Volumes != nil })
 			if free = worker.Free(anyJob, placement.Reads{Claims: true}); free.Listing != nil || free.Volumes.Claims["n"]["data"].Spec.VolumeName != "pv" || free.Volumes.Drivers == nil {
 				t.Errorf("known: %+v", free.Volumes)
@@ -91,6 +93,7 @@ func TestNamespacesAreReadWhereTheirLabelsCount(t *testing.T) {
 			if free := worker.Free(anyJob, placement.Reads{}); free.Listing != nil || free.Namespaces != nil || c.Requests("watch namespaces") > 0 {
 				t.Errorf("nobody selects by labels: %+v", free)
 			}
+			c.Hang() // else they may be listed before the first answer
 			if byPod {
 				reads = placement.Reads{}
 				c.Put("pods", selectingPod())
@@ -98,6 +101,7 @@ func TestNamespacesAreReadWhereTheirLabelsCount(t *testing.T) {
 			} else if free := worker.Free(anyJob, reads); free.Listing == nil {
 				t.Errorf("asked for the first time: %+v", free)
 			}
+			c.Heal()
 			w.until("they're known", func() bool { return worker.Free(anyJob, reads).Namespaces != nil })
 			if n := worker.Free(anyJob, reads).Namespaces["n"]; n.Labels["team"] != "red" || n.Annotations != nil {
 				t.Errorf("%+v", n)
