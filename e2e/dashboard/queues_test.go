@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobferry/jobferry/e2e/kueue/kueuetest"
+	"github.com/jobferry/jobferry/e2e/kueue/program"
 )
 
 // queues of two teams, and one that lacks its flavor.
@@ -64,7 +65,7 @@ spec: {clusterQueue: production}
 func TestQueues(t *testing.T) {
 	s := open(t)
 	s.settle("team-b")
-	_, err := kueuetest.Start(s.Context(), s.Hub, kueuetest.Options{})
+	_, err := program.Start(s.Context(), s.Hub, program.Options{})
 	s.check(err)
 	d := s.serve("-n", s.NS)
 	s.Visit(d.URL)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/kueue/kueuetest"
+	"github.com/jobferry/jobferry/e2e/kueue/program"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 )
 
@@ -44,7 +45,7 @@ type queue struct {
 func openQueue(t *testing.T) *queue {
 	t.Helper()
 	s := open(t)
-	q := &queue{s, kueuetest.Of(t, s.Ferry, kueuetest.Options{Frameworks: []string{"jobset.x-k8s.io/jobset"}})}
+	q := &queue{s, kueuetest.Of(t, s.Ferry, program.Options{Frameworks: []string{"jobset.x-k8s.io/jobset"}})}
 	q.Apply(q.Hub, q.NS, strings.ReplaceAll(`
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ResourceFlavor

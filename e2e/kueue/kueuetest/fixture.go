@@ -10,9 +10,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/e2e/checkout"
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
+	"github.com/jobferry/jobferry/e2e/kueue/program"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/manager"
@@ -40,7 +42,7 @@ func For(t testing.TB) *Fixture {
 
 // Of is For with another fixture's hub and namespace. Kueue has the options that it's started with
 // first.
-func Of(t testing.TB, ferry *ferrytest.Ferry, options Options) *Fixture {
+func Of(t testing.TB, ferry *ferrytest.Ferry, options program.Options) *Fixture {
 	t.Helper()
 	f := &Fixture{Ferry: ferry, t: t}
 	f.Kueue = f.ensureKueue(options)
@@ -48,7 +50,7 @@ func Of(t testing.TB, ferry *ferrytest.Ferry, options Options) *Fixture {
 }
 
 // options are those of tests that need no others.
-func options() Options { return Options{PodsReadyTimeout: 5 * time.Minute} }
+func options() program.Options { return program.Options{PodsReadyTimeout: 5 * time.Minute} }
 
 // WithoutKueue is For on a hub that has no Kueue yet.
 func WithoutKueue(t testing.TB, hub string) *Fixture {
@@ -62,7 +64,7 @@ func (f *Fixture) Install() {
 	f.Kueue = f.ensureKueue(options())
 }
 
-func (f *Fixture) ensureKueue(options Options) *rig.Component {
+func (f *Fixture) ensureKueue(options program.Options) *rig.Component {
 	f.t.Helper()
 	hubs.Lock()
 	defer hubs.Unlock()
@@ -70,7 +72,7 @@ func (f *Fixture) ensureKueue(options Options) *rig.Component {
 		return running
 	}
 	// The first build takes longer than a test may.
-	kueue, err := Start(context.Background(), f.Hub, options)
+	kueue, err := program.Start(context.Background(), f.Hub, options)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -97,8 +99,8 @@ func (f *Fixture) Manager(edits ...func(*manager.Options)) *ferrytest.Manager {
 // grant gives the manager's ServiceAccount its roles, and has the manager be that.
 func (f *Fixture) grant() {
 	f.t.Helper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}} // a role is there
-	if _, err := f.Hub.Client().CoreV1().Namespaces().Create(f.Context(), namespace, metav1.CreateOptions{}); unlessThere(err) != nil {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: program.Namespace}} // a role is there
+	if _, err := f.Hub.Client().CoreV1().Namespaces().Create(f.Context(), namespace, metav1.CreateOptions{}); client.IgnoreAlreadyExists(err) != nil {
 		f.t.Fatal(err)
 	}
 	for _, part := range []string{"rbac", "kueue"} {

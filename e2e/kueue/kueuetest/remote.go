@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/jobferry/jobferry/e2e/kueue/program"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
@@ -25,7 +26,7 @@ func (f *Fixture) SecretInKueue(name string, kubeconfig []byte) {
 // LabeledSecretInKueue puts a kubeconfig into a Secret of Kueue's namespace.
 func (f *Fixture) LabeledSecretInKueue(name string, kubeconfig []byte, labels map[string]string) {
 	f.t.Helper()
-	secrets := f.Hub.Client().CoreV1().Secrets(Namespace)
+	secrets := f.Hub.Client().CoreV1().Secrets(program.Namespace)
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
 		Data:       map[string][]byte{"kubeconfig": kubeconfig},

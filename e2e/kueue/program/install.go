@@ -1,4 +1,4 @@
-package kueuetest
+package program
 
 import (
 	"context"
@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/jobferry/jobferry/e2e/rig"
@@ -48,21 +48,14 @@ func install(ctx context.Context, hub *rig.Cluster, webhookPort int) error {
 func installFixtures(ctx context.Context, hub *rig.Cluster) error {
 	core := hub.Client().CoreV1()
 	_, err := core.Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}, metav1.CreateOptions{})
-	errs := []error{unlessThere(err)}
+	errs := []error{client.IgnoreAlreadyExists(err)}
 	_, err = core.Secrets(Namespace).Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: webhookSecret}}, metav1.CreateOptions{})
-	errs = append(errs, unlessThere(err))
+	errs = append(errs, client.IgnoreAlreadyExists(err))
 	_, err = core.Services(Namespace).Create(ctx, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: webhookService},
 		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
 	}, metav1.CreateOptions{})
-	return errors.Join(append(errs, unlessThere(err))...)
-}
-
-func unlessThere(err error) error {
-	if apierrors.IsAlreadyExists(err) {
-		return nil
-	}
-	return err
+	return errors.Join(append(errs, client.IgnoreAlreadyExists(err))...)
 }
 
 // clientConfig is how the API server reaches Kueue's webhooks.

@@ -1,4 +1,4 @@
-package kueuetest
+package program
 
 import (
 	"bufio"
