@@ -42,7 +42,7 @@ MORE_FOLDERS   := dispatch/skew|dispatch/fields|kueue|site|upgrade
 CLIENT_FOLDERS := clients/terraform|clients/helm4
 MORE_RELEASES  := ./placement ./reflect
 LENGTH_FOLDERS := bench|clusters|dashboard|hostile|admission|spanning|worker
-MORE_LENGTH    := TestTwoHundredWorkersComeAndGo|TestManyJobs|TestQueues|TestScale|TestSoak|TestSpan|TestAllAtOnce|TestAnswersWithoutAnEnd
+MORE_LENGTH    := TestFloodBesideMultiKueue|TestTwoHundredWorkersComeAndGo|TestManyJobs|TestQueues|TestScale|TestSoak|TestSpan|TestAllAtOnce|TestAnswersWithoutAnEnd
 # Tests that have a cluster of the oldest release, or of the newest.
 MORE_OLDER     := Test.*OldHub|TestClaimedByWebhook|TestWebhookDown|TestStandbyServes|TestCertificate.*|TestBuiltIn|TestLeaving|TestOnAnOlderAPIServer|TestTwoWorkersShareAJob|TestShard|TestGang
 # The race detector makes these tests take five times as long, and has nothing to find: packages without a

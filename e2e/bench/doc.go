@@ -8,7 +8,8 @@
 //	          ├─ singles    one Job at a time: create -> mirror
 //	          ├─ flood      N Jobs at once: all Complete, lag, CPU
 //	          ├─ quiet      nobody does anything: what does the manager ask for?
-//	          └─ removal    the N Jobs are deleted: all are gone
+//	          ├─ removal    the N Jobs are deleted: all are gone
+//	          └─ MultiKueue N Jobs by way of Kueue in all clusters, after all rounds, with the same audit logs
 //	          │
 //	          ▼
 //	package measure (times, usage)   package audit (requests)  ──▶  report.Result ──▶ Markdown, JSON
@@ -47,6 +48,11 @@
 // With FloodOptions.Against, RunFlood measures two managers by turns, and tells which figures of
 // the one are worse than the other's by more than rounds of one program differ: see
 // tools/bench-check. With FloodOptions.Pods, the one shows the Jobs' Pods on the hub.
+//
+// With FloodOptions.Peer, MultiKueue has its turn after the last round, with the program that
+// e2e/versions/kueue pins. No option of Kueue changes the rate limit of its clients of workers, 5
+// requests per second, which would set all times: the program is built with 1,000. Its requests
+// are those for objects in the Jobs' namespace. What Kueue writes of queues isn't among them.
 //
 // # What is measured, exactly
 //

@@ -35,7 +35,7 @@ func RunFlood(ctx context.Context, o FloodOptions) (*report.Result, error) {
 	}}
 	o.Progress("starting a hub and %d workers", o.Workers)
 	hub, workers := o.clusters()
-	namespaces := []string{floorNamespace, boundNamespace, writesNamespace, singlesNamespace, restNamespace, floodNamespace}
+	namespaces := []string{floorNamespace, boundNamespace, writesNamespace, singlesNamespace, restNamespace, floodNamespace, peerSinglesNamespace, peerNamespace}
 	err := onGround(ctx, o.Manager, hub, workers, namespaces, func(g ground) error {
 		r.fleet = g.fleet
 		return r.all(ctx, g.product)
@@ -59,6 +59,11 @@ func (r *run) all(ctx context.Context, product installed) (err error) {
 	if err := r.rounds(ctx, product); err != nil {
 		return err
 	}
+	if r.options.Peer {
+		if err := r.peer(ctx, product.dir); err != nil {
+			return fmt.Errorf("MultiKueue: %w", err)
+		}
+	}
 	return r.conclude()
 }
 
@@ -79,11 +84,8 @@ func (r *run) rounds(ctx context.Context, product installed) error {
 // do goes one round. The manager starts after the floor, whose Jobs it would watch. What is
 // measured once is in the last round, with the manager that isn't compared with.
 func (r *run) do(ctx context.Context, t turn, n int) (err error) {
-	if r.options.Floor {
-		r.options.Progress("floor: %d Jobs straight into one worker", r.options.Jobs)
-		if err := r.floor(ctx); err != nil {
-			return fmt.Errorf("floor: %w", err)
-		}
+	if r.round.Floor, err = r.floor(ctx); err != nil {
+		return fmt.Errorf("floor: %w", err)
 	}
 	if r.options.Bound {
 		r.options.Progress("bound: the least writes for %d Jobs", r.options.Jobs)

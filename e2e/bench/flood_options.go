@@ -21,6 +21,8 @@ type FloodOptions struct {
 	Floor bool
 	// Bound is whether the lower bound is measured, too. Default false.
 	Bound bool
+	// Peer is whether MultiKueue is measured, too, after the last round. Default false.
+	Peer bool
 	// Quiet is how long the manager is watched at rest; 0: not at all. Default 60s.
 	Quiet time.Duration
 	// Resting is how many Jobs run all along, so that there is something to rest on. Default 10.

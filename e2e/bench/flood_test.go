@@ -85,3 +85,32 @@ func TestFlood(t *testing.T) {
 		t.Errorf("the lower bound used no CPU: %+v", r.Bound)
 	}
 }
+
+// The same Jobs go by way of MultiKueue afterwards. Its own requests are counted, on the hub and in
+// workers, and those that its other half makes in the workers aren't among them.
+func TestFloodBesideMultiKueue(t *testing.T) {
+	o := DefaultFloodOptions()
+	o.Jobs, o.Rounds, o.Singles, o.Resting, o.Quiet, o.Peer, o.Progress = 5, 1, 2, 0, 0, true, t.Logf
+	o.Manager = builtManager(t)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
+	defer cancel()
+	result, err := RunFlood(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := report.Markdown(t.Output(), result); err != nil {
+		t.Fatal(err)
+	}
+	p, mirrors := result.Peer, 0
+	for _, c := range p.Requests {
+		if c.Cluster == "workers" && c.Verb == "create" && c.Resource == "jobs" {
+			mirrors += c.Requests - c.Failed
+		}
+	}
+	if mirrors != o.Jobs || len(p.OfWorkers) == 0 {
+		t.Errorf("%d mirrors for %d Jobs; requests of the workers' Kueues: %v", mirrors, o.Jobs, p.OfWorkers)
+	}
+	if p.Singles.Mirror.Count != o.Singles || p.AtOnce.Mirror.Count != o.Jobs || p.Floor == nil || p.PeakMemory == 0 {
+		t.Errorf("not all was measured: %+v", p)
+	}
+}

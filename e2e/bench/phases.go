@@ -19,27 +19,36 @@ const (
 	singlesNamespace = "bench-singles"
 	restNamespace    = "bench-rest"
 	floodNamespace   = "bench-flood"
+	peerNamespace    = "bench-peer"
+
+	peerSinglesNamespace = "bench-peer-singles"
 )
 
 // settle is how long the manager may tidy up after the flood: it writes the events that have
 // waited, and the numbers of WorkerClusters every few seconds.
 const settle = 10 * time.Second
 
-// floor submits Jobs straight into a worker, and removes them when they're Complete.
-func (r *run) floor(ctx context.Context) error {
+// floor submits Jobs straight into a worker, and removes them when they're Complete. Nil: it's not
+// to be measured.
+func (r *run) floor(ctx context.Context) (*report.Burst, error) {
+	if !r.options.Floor {
+		return nil, nil
+	}
+	r.options.Progress("floor: %d Jobs straight into one worker", r.options.Jobs)
 	worker := r.fleet.workers[0]
 	jobs, stop, err := measure.Watch(ctx, worker.client, floorNamespace)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer stop()
-	if r.round.Floor, _, err = r.burst(ctx, "floor", floorNamespace, worker, jobs, r.options.sized); err != nil {
-		return err
+	floor, _, err := r.burst(ctx, "floor", floorNamespace, worker, jobs, r.options.sized)
+	if err != nil {
+		return nil, err
 	}
 	if err := worker.remove(ctx, r.options.Submitters, floorNamespace, names(r.options.Jobs)); err != nil {
-		return err
+		return nil, err
 	}
-	return jobs.AwaitGone(ctx)
+	return floor, jobs.AwaitGone(ctx)
 }
 
 // burst submits all Jobs at once, and returns when all are Complete, with when each was sent.
@@ -87,25 +96,25 @@ func (r *run) cpu() (report.CPU, error) {
 
 // warmUp waits until the manager that was just started dispatches: one Job goes all the way.
 func (r *run) warmUp(ctx context.Context, round int) error {
-	_, err := r.oneByOne(ctx, []string{fmt.Sprintf("warm-up-%d", round)})
+	_, err := r.oneByOne(ctx, singlesNamespace, []string{fmt.Sprintf("warm-up-%d", round)}, dispatched)
 	return err
 }
 
 // singles submits one Job after another, each when the one before is Complete.
 func (r *run) singles(ctx context.Context) (err error) {
-	r.result.Singles, err = r.oneByOne(ctx, names(r.options.Singles))
+	r.result.Singles, err = r.oneByOne(ctx, singlesNamespace, names(r.options.Singles), dispatched)
 	return err
 }
 
-func (r *run) oneByOne(ctx context.Context, jobs []string) (report.Latencies, error) {
-	v, err := watchAll(ctx, r.fleet, singlesNamespace)
+func (r *run) oneByOne(ctx context.Context, namespace string, jobs []string, options ...option) (report.Latencies, error) {
+	v, err := watchAll(ctx, r.fleet, namespace)
 	if err != nil {
 		return report.Latencies{}, err
 	}
 	defer v.stop()
 	sent := map[string]time.Time{}
 	for _, name := range jobs {
-		at, err := r.fleet.hub.create(ctx, 1, singlesNamespace, []string{name}, dispatched)
+		at, err := r.fleet.hub.create(ctx, 1, namespace, []string{name}, options...)
 		if err != nil {
 			return report.Latencies{}, err
 		}
@@ -114,10 +123,7 @@ func (r *run) oneByOne(ctx context.Context, jobs []string) (report.Latencies, er
 		}
 		sent[name] = at[name]
 	}
-	return report.Latencies{
-		Mirror: measure.QuantilesOf(v.sinceSent(sent, measure.Created)),
-		Lag:    measure.QuantilesOf(v.lag()),
-	}, nil
+	return v.latencies(sent), nil
 }
 
 // rest starts the Jobs that run all along.
@@ -141,10 +147,7 @@ func (r *run) flood(ctx context.Context, v *views) error {
 		return err
 	}
 	r.round.Flood = *flood
-	r.round.AtOnce = report.Latencies{
-		Mirror: measure.QuantilesOf(v.sinceSent(sent, measure.Created)),
-		Lag:    measure.QuantilesOf(v.lag()),
-	}
+	r.round.AtOnce = v.latencies(sent)
 	r.round.Overtaken = measure.Overtaken(v.hub, v.workers...)
 	return r.profileHeap(ctx)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/jobferry/jobferry/e2e/bench/measure"
+	"github.com/jobferry/jobferry/e2e/bench/report"
 )
 
 // views are what is seen of one namespace's Jobs on the hub and in the workers.
@@ -45,6 +46,11 @@ func (v *views) sinceSent(sent map[string]time.Time, stage measure.Stage) []time
 		all = append(all, measure.SinceSent(sent, w, stage)...)
 	}
 	return all
+}
+
+// latencies are those of Jobs that were sent one after another, or at once.
+func (v *views) latencies(sent map[string]time.Time) report.Latencies {
+	return report.Latencies{Mirror: measure.QuantilesOf(v.sinceSent(sent, measure.Created)), Lag: measure.QuantilesOf(v.lag())}
 }
 
 // lag is how long each change of a mirror's status took to be shown on the hub.

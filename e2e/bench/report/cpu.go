@@ -51,6 +51,7 @@ func (r *Result) ratios(way func(*Round) *Burst, of func(*Burst) time.Duration) 
 }
 
 func flood(r *Round) *Burst                { return &r.Flood }
+func lowerBound(r *Round) *Burst           { return r.Bound }
 func complete(b *Burst) time.Duration      { return b.Complete }
 func cpuOfClusters(b *Burst) time.Duration { return b.CPU.All() }
 
@@ -60,7 +61,7 @@ var ways = []struct {
 	of   func(*Round) *Burst
 }{
 	{"Jobferry", flood},
-	{"lower bound", func(r *Round) *Burst { return r.Bound }},
+	{"lower bound", lowerBound},
 	{"floor", func(r *Round) *Burst { return r.Floor }},
 }
 
@@ -125,8 +126,17 @@ func (p *page) writes(r *Result) {
 	p.line("")
 }
 
-// perJob is a figure of a way per Job, on average over the rounds.
+// perJob shows a figure of a way per Job, on average over the rounds.
 func (r *Result) perJob(way func(*Round) *Burst, of func(CPU) time.Duration) string {
+	mean := r.meanOf(way, of)
+	if mean < 0 {
+		return "-"
+	}
+	return fractionOfMilliseconds(mean)
+}
+
+// meanOf is such a figure; negative: it wasn't measured.
+func (r *Result) meanOf(way func(*Round) *Burst, of func(CPU) time.Duration) time.Duration {
 	sum, rounds := time.Duration(0), 0
 	for i := range r.Rounds {
 		if b := way(&r.Rounds[i]); b != nil {
@@ -135,7 +145,9 @@ func (r *Result) perJob(way func(*Round) *Burst, of func(CPU) time.Duration) str
 		}
 	}
 	if rounds == 0 {
-		return "-"
+		return -1
 	}
-	return fmt.Sprintf("%.1f ms", sum.Seconds()*1000/float64(rounds*r.Jobs))
+	return sum / time.Duration(rounds*r.Jobs)
 }
+
+func fractionOfMilliseconds(d time.Duration) string { return fmt.Sprintf("%.1f ms", d.Seconds()*1000) }

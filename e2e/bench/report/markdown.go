@@ -37,8 +37,6 @@ func (p *page) row(cells ...string) { p.line("| %s |", strings.Join(cells, " | "
 
 func (p *page) figures(r *Result) {
 	p.line("### %d Jobs, %d workers, %s for everything%s\n", r.Jobs, r.Workers, r.Machine, rounds(r))
-	p.table("", "Jobferry", "floor: one cluster", "MultiKueue (500 Jobs)")
-	requests, events := r.PerJob()
 	typical := r.Typical()
 	floor := func(show func(*Burst) string) string {
 		if typical.Floor == nil {
@@ -46,26 +44,51 @@ func (p *page) figures(r *Result) {
 		}
 		return show(typical.Floor)
 	}
-	p.row("all Complete", seconds(typical.Flood.Complete)+against(typical), floor(func(b *Burst) string { return seconds(b.Complete) }), "162 to 545 s")
+	peer := func(show func(*Peer) string) string {
+		if r.Peer == nil {
+			return "-"
+		}
+		return show(r.Peer)
+	}
+	requests, events := r.PerJob()
+	peerRequests := func(p *Peer) string {
+		requests, _ := perJob(p.Requests, r.Jobs)
+		return decimals(2)(requests)
+	}
+	peerEvents := func(p *Peer) string {
+		_, events := perJob(p.Requests, r.Jobs)
+		return decimals(2)(events)
+	}
+	p.table("", "Jobferry", "floor: one cluster", "MultiKueue")
+	p.row("all Complete", seconds(typical.Flood.Complete)+against(typical.Ratio()), floor(func(b *Burst) string { return seconds(b.Complete) }),
+		peer(func(p *Peer) string { return seconds(p.Flood.Complete) + against(p.Flood.against(p.Floor)) }))
 	if len(r.Rounds) > 1 {
 		p.row("the same in each round", each(r, (*Round).flood), each(r, (*Round).floor), "")
 	}
-	p.row("Jobs per second", decimals(1)(typical.Flood.Rate(r.Jobs)), floor(func(b *Burst) string { return decimals(1)(b.Rate(r.Jobs)) }), "0.9 to 3.1")
-	p.row("create -> mirror, one at a time, p50 / p90 / p99", quantiles(r.Singles.Mirror), "", "p50 212 to 339 ms")
-	p.row("create -> mirror, all at once, p50 / p90 / p99", quantiles(typical.AtOnce.Mirror), "", "")
+	rate := func(b *Burst) string { return decimals(1)(b.Rate(r.Jobs)) }
+	p.row("Jobs per second", rate(&typical.Flood), floor(rate), peer(func(p *Peer) string { return rate(&p.Flood) }))
+	p.row("create -> mirror, one at a time, p50 / p90 / p99", quantiles(r.Singles.Mirror), "", peer(func(p *Peer) string { return quantiles(p.Singles.Mirror) }))
+	p.row("create -> mirror, all at once, p50 / p90 / p99", quantiles(typical.AtOnce.Mirror), "", peer(func(p *Peer) string { return quantiles(p.AtOnce.Mirror) }))
 	o := typical.Overtaken
 	p.row("places that a Job fell back, from the order of creation to that of mirrors, p50 / p99 / most",
 		fmt.Sprintf("%d / %d / %d", o.P50, o.P99, o.Most), "", "")
-	p.row("worker status -> hub status, one at a time, p50 / p90 / p99", quantiles(r.Singles.Lag), "", "")
-	p.row("worker status -> hub status, all at once, p50 / p90 / p99", quantiles(typical.AtOnce.Lag), "", "")
-	p.row("requests of the manager per Job, whole life", decimals(2)(requests), "", "68 to 79")
-	p.row("events per Job", decimals(2)(events), "", "(included)")
+	p.row("worker status -> hub status, one at a time, p50 / p90 / p99", quantiles(r.Singles.Lag), "", peer(func(p *Peer) string { return quantiles(p.Singles.Lag) }))
+	p.row("worker status -> hub status, all at once, p50 / p90 / p99", quantiles(typical.AtOnce.Lag), "", peer(func(p *Peer) string { return quantiles(p.AtOnce.Lag) }))
+	p.row("requests of the manager per Job, whole life", decimals(2)(requests), "", peer(peerRequests))
+	p.row("events per Job", decimals(2)(events), "", peer(peerEvents))
 	p.row("requests of the manager in "+r.Quiet.String()+" of quiet", rest(r), "", "")
-	p.row("manager: CPU until all Complete", seconds(typical.Flood.CPU.Manager), "", "32 to 53 s")
-	p.row("manager: peak memory", megabytes(float64(r.PeakMemory)), "", "128 to 148 MB")
-	p.row("all clusters: CPU until all Complete", seconds(typical.Flood.CPU.All()), floor(func(b *Burst) string { return seconds(b.CPU.All()) }), "")
+	p.row("manager: CPU until all Complete", seconds(typical.Flood.CPU.Manager), "", peer(func(p *Peer) string { return seconds(p.Flood.CPU.Clusters[OnHub+"kueue"]) }))
+	p.row("manager: peak memory", megabytes(float64(r.PeakMemory)), "", peer(func(p *Peer) string { return megabytes(float64(p.PeakMemory)) }))
+	p.row("all clusters: CPU until all Complete", seconds(typical.Flood.CPU.All()), floor(func(b *Burst) string { return seconds(b.CPU.All()) }),
+		peer(func(p *Peer) string { return seconds(p.Flood.CPU.All() - p.Flood.CPU.Clusters[OnHub+"kueue"]) }))
 	p.row("deleted, until all are gone from the hub", seconds(typical.Removal), "", "")
 	p.line("")
+	if r.Peer != nil {
+		requests, events := perJob(r.Peer.OfWorkers, r.Jobs)
+		p.line("MultiKueue is Kueue %s, once, after the others, with its clients of workers at %d requests per second. Each worker has a Kueue of its own, "+
+			"which makes %.2f requests and %.2f events per Job, and whose CPU (%s) counts for the clusters.\n",
+			r.Peer.Version, r.Peer.Rate, requests, events, seconds(r.Peer.Flood.CPU.Clusters[InWorkers+"kueue"]))
+	}
 }
 
 // rounds says which of several rounds the figures are those of.
@@ -85,7 +108,7 @@ func each(r *Result, figure func(*Round) string) string {
 	return strings.Join(all, ", ")
 }
 
-func (r *Round) flood() string { return seconds(r.Flood.Complete) + against(r) }
+func (r *Round) flood() string { return seconds(r.Flood.Complete) + against(r.Ratio()) }
 
 func (r *Round) floor() string {
 	if r.Floor == nil {
@@ -94,11 +117,12 @@ func (r *Round) floor() string {
 	return seconds(r.Floor.Complete)
 }
 
-func against(r *Round) string {
-	if r.Floor == nil {
+// against shows a ratio to the floor's time; 0: there is none.
+func against(ratio float64) string {
+	if ratio == 0 {
 		return ""
 	}
-	return " (" + times(r.Ratio()) + ")"
+	return " (" + times(ratio) + ")"
 }
 
 func rest(r *Result) string {

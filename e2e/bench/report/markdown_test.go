@@ -29,12 +29,12 @@ func good() *Result {
 		Jobs: 500, Resting: 10, Workers: 2, Machine: "2 cores (x86)",
 		Rounds: []Round{{
 			Floor: &Burst{Submitted: 2 * time.Second, Complete: 10 * time.Second, CPU: CPU{Clusters: map[string]time.Duration{"workers: etcd": 17500 * time.Millisecond}}},
-			Bound: &Burst{Submitted: 2 * time.Second, Complete: 14 * time.Second, CPU: CPU{
+			Bound: &Burst{Submitted: 2 * time.Second, Complete: 15500 * time.Millisecond, CPU: CPU{
 				Clusters: map[string]time.Duration{"hub: etcd": 7 * time.Second, "workers: etcd": 17 * time.Second}, Bench: 2 * time.Second,
 			}},
 			Flood: Burst{Submitted: 3 * time.Second, Complete: 16 * time.Second, CPU: CPU{
 				Clusters: map[string]time.Duration{"hub: etcd": 9 * time.Second, "workers: etcd": 17500 * time.Millisecond},
-				Manager:  2600 * time.Millisecond, Bench: time.Second,
+				Manager:  2400 * time.Millisecond, Bench: time.Second,
 			}},
 			Removal:   6 * time.Second,
 			Overtaken: measure.Places{P50: 1, P99: 20, Most: 30},
@@ -47,7 +47,7 @@ func good() *Result {
 		}}}},
 		Requests: []audit.Count{
 			{Kind: kind("hub", "create", "events"), Requests: 500},
-			{Kind: kind("hub", "patch", "jobs"), Requests: 1000, Failed: 1},
+			{Kind: kind("hub", "patch", "jobs"), Requests: 450, Failed: 1},
 			{Kind: kind("hub", "patch", "jobs/status"), Requests: 1050},
 			{Kind: kind("workers", "create", "jobs"), Requests: 500},
 			{Kind: kind("workers", "delete", "jobs"), Requests: 500},
@@ -70,7 +70,16 @@ func TestMarkdown(t *testing.T) {
 		round.Flood.Complete = took
 		several.Rounds = append(several.Rounds, round)
 	}
-	for name, result := range map[string]*Result{"good": good(), "missing": missing, "short": short, "several": several} {
+	beside := good()
+	beside.Peer = &Peer{
+		Version: "v0.19.2", Rate: 1000, Floor: beside.Rounds[0].Floor, PeakMemory: 138e6, Singles: beside.Singles, AtOnce: beside.Rounds[0].AtOnce,
+		Flood: Burst{Submitted: 3 * time.Second, Complete: 160 * time.Second, CPU: CPU{Clusters: map[string]time.Duration{
+			"hub: etcd": 9 * time.Second, "hub: kueue": 32 * time.Second, "workers: kueue": 12 * time.Second, "workers: etcd": 20 * time.Second,
+		}}},
+		Requests:  []audit.Count{{Kind: audit.Kind{Cluster: "hub", Verb: "patch", Resource: "workloads/status"}, Requests: 23000}},
+		OfWorkers: []audit.Count{{Kind: audit.Kind{Cluster: "workers", Verb: "create", Resource: "events"}, Requests: 3500}},
+	}
+	for name, result := range map[string]*Result{"good": good(), "missing": missing, "short": short, "several": several, "beside": beside} {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
 			if err := Markdown(&out, result); err != nil {
@@ -98,12 +107,13 @@ func TestMissed(t *testing.T) {
 		t.Errorf("a good result misses %v", missed)
 	}
 	for want, spoil := range map[string]func(*Result){
-		"requests of the manager per Job":      func(r *Result) { r.Requests[2].Requests = 1501 },
+		"requests of the manager per Job":      func(r *Result) { r.Requests[2].Requests = 1051 },
 		"events per Job":                       func(r *Result) { r.Requests[0].Requests++ },
 		"requests at rest":                     func(r *Result) { r.QuietRequests = []audit.Count{{Requests: 1}} },
 		"peak memory of the manager":           func(r *Result) { r.PeakMemory = 300e6 + 1 },
 		"CPU of the clusters, against":         func(r *Result) { r.Rounds[0].Flood.CPU.Clusters["hub: etcd"] *= 2 },
-		"all Complete, against the floor":      func(r *Result) { r.Rounds[0].Floor.Complete = 9 * time.Second },
+		"all Complete, against the lower":      func(r *Result) { r.Rounds[0].Bound.Complete = 15 * time.Second },
+		"CPU of the manager per Job":           func(r *Result) { r.Rounds[0].Flood.CPU.Manager = 2501 * time.Millisecond },
 		"places that a Job fell back":          func(r *Result) { r.Rounds[0].Overtaken.P99 = 129 },
 		"create -> mirror, all at once":        func(r *Result) { r.Rounds[0].AtOnce.Mirror.P99 *= 2 },
 		"create -> mirror, one at a time, p50": func(r *Result) { r.Singles.Mirror.P50 = 41 * time.Millisecond },

@@ -29,6 +29,8 @@ type Result struct {
 	PeakMemory int64
 	// Writes are what each write to the hub for all Jobs costs; none: not measured.
 	Writes []Write `json:",omitempty"`
+	// Peer is MultiKueue with the same Jobs, once; nil: not measured.
+	Peer *Peer `json:",omitempty"`
 	// Requests of the manager for the Jobs of all rounds, for their whole lives.
 	Requests []audit.Count
 	// Statuses are how many the workers' Job controllers wrote for those Jobs.
@@ -67,6 +69,23 @@ type Write struct {
 	CPU  CPU
 }
 
+// Peer is MultiKueue, by way of which the same Jobs went: Kueue on the hub and in each worker.
+type Peer struct {
+	// Version is Kueue's, and Rate the limit of its clients of workers, in requests per second.
+	Version string
+	Rate    int
+	// Floor is the Jobs straight into one cluster just before; nil: not measured.
+	Floor *Burst `json:",omitempty"`
+	Flood Burst
+	// Singles are the latencies of one Job at a time, AtOnce those of the flood.
+	Singles, AtOnce Latencies
+	// PeakMemory is the most memory that the hub's Kueue held, in bytes.
+	PeakMemory int64
+	// Requests are those of the hub's Kueue for the flood's Jobs and Workloads, for their whole
+	// lives. OfWorkers are those of the workers' Kueues for the same.
+	Requests, OfWorkers []audit.Count
+}
+
 // Burst is a number of Jobs at once.
 type Burst struct {
 	// Submitted is the time until the last of them was created, Complete until the last was
@@ -86,10 +105,14 @@ type Latencies struct {
 
 // Ratio is how much longer the flood took than the floor; 0: there was none.
 func (r *Round) Ratio() float64 {
-	if r.Floor == nil {
+	return r.Flood.against(r.Floor)
+}
+
+func (b *Burst) against(floor *Burst) float64 {
+	if floor == nil {
 		return 0
 	}
-	return r.Flood.Complete.Seconds() / r.Floor.Complete.Seconds()
+	return b.Complete.Seconds() / floor.Complete.Seconds()
 }
 
 // Typical is the round in the middle, by its ratio, or by its time if there was no floor.
@@ -111,15 +134,17 @@ func (b *Burst) Rate(jobs int) float64 { return float64(jobs) / b.Complete.Secon
 func (r *Result) Submitted() int { return r.Jobs * len(r.Rounds) }
 
 // PerJob is the number of requests and of events for each Job.
-func (r *Result) PerJob() (requests, events float64) {
-	for _, c := range r.Requests {
+func (r *Result) PerJob() (requests, events float64) { return perJob(r.Requests, r.Submitted()) }
+
+func perJob(counts []audit.Count, jobs int) (requests, events float64) {
+	for _, c := range counts {
 		if c.IsEvent() {
 			events += float64(c.Requests)
 		} else {
 			requests += float64(c.Requests)
 		}
 	}
-	return requests / float64(r.Submitted()), events / float64(r.Submitted())
+	return requests / float64(jobs), events / float64(jobs)
 }
 
 // AtRest is the number of requests in the quiet.

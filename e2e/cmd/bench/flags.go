@@ -21,6 +21,7 @@ func floodFlags(f *flag.FlagSet, o *bench.FloodOptions) {
 	f.IntVar(&o.Singles, "singles", o.Singles, "Jobs submitted one at a time; 0: none")
 	f.BoolVar(&o.Floor, "floor", o.Floor, "also submit the Jobs straight into one cluster, to compare")
 	f.BoolVar(&o.Bound, "bound", o.Bound, "also send the writes that any dispatcher makes for these Jobs, and nothing else, to compare")
+	f.BoolVar(&o.Peer, "peer", o.Peer, "also dispatch these Jobs by MultiKueue afterwards, to compare; its manager is built first")
 	f.DurationVar(&o.Quiet, "quiet", o.Quiet, "how long the manager is watched at rest; 0: not at all")
 	f.IntVar(&o.Resting, "resting", o.Resting, "Jobs that run all along")
 	f.IntVar(&o.Submitters, "submitters", o.Submitters, "creates and deletes under way at a time")

@@ -18,6 +18,10 @@ import (
 type Options struct {
 	// PodsReadyTimeout turns waitForPodsReady on, so that Workloads have the condition PodsReady.
 	PodsReadyTimeout time.Duration
+	// Program is Kueue's manager; empty: the one of the rig. See WithRateInWorkers.
+	Program string
+	// User is who Kueue is in the cluster; empty: the administrator. It may do everything.
+	User string
 	// FeatureGates of Kueue.
 	FeatureGates map[string]bool
 	// Frameworks are the kinds beside batch/v1 Jobs that Kueue queues, as its configuration calls
@@ -30,10 +34,12 @@ const startTimeout = 5 * time.Minute
 
 // Start installs Kueue on a hub, starts its manager, and returns when its webhooks answer. It ends
 // with the hub. If the program is not in the cache, it's built first, which takes minutes.
-func Start(ctx context.Context, hub *rig.Cluster, options Options) (*rig.Component, error) {
-	program, err := binaries.Tool(ctx, binaries.Kueue, binaries.Lines(os.Stderr))
-	if err != nil {
-		return nil, err
+func Start(ctx context.Context, hub *rig.Cluster, options Options) (_ *rig.Component, err error) {
+	program := options.Program
+	if program == "" {
+		if program, err = binaries.Tool(ctx, binaries.Kueue, binaries.Lines(os.Stderr)); err != nil {
+			return nil, err
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -44,7 +50,7 @@ func Start(ctx context.Context, hub *rig.Cluster, options Options) (*rig.Compone
 	if err := install(ctx, hub, s.webhookPort); err != nil {
 		return nil, fmt.Errorf("install Kueue: %w", err)
 	}
-	kueue := hub.AddProgram(binaries.Kueue, program, "--kubeconfig="+hub.Kubeconfig(), "--config="+s.configFile, "--zap-log-level=info")
+	kueue := hub.AddProgram(binaries.Kueue, program, "--kubeconfig="+s.kubeconfig, "--config="+s.configFile, "--zap-log-level=info")
 	if err := kueue.Start(); err != nil {
 		return nil, err
 	}
@@ -59,11 +65,11 @@ type setup struct {
 	hub                     *rig.Cluster
 	webhookPort, healthPort int
 	certificates            string // folder
-	configFile              string
+	configFile, kubeconfig  string
 }
 
 func newSetup(hub *rig.Cluster, options Options) (*setup, error) {
-	s := &setup{hub: hub}
+	s := &setup{hub: hub, kubeconfig: hub.Kubeconfig()}
 	var err error
 	if s.webhookPort, err = hub.ReservePort(); err != nil {
 		return nil, err
@@ -78,6 +84,16 @@ func newSetup(hub *rig.Cluster, options Options) (*setup, error) {
 	s.certificates, s.configFile = filepath.Join(folder, "certificates"), filepath.Join(folder, "config.yaml")
 	if err := os.Mkdir(s.certificates, 0o755); err != nil {
 		return nil, err
+	}
+	if options.User != "" {
+		content, err := hub.UserKubeconfigBytes(options.User, "system:masters")
+		if err != nil {
+			return nil, err
+		}
+		s.kubeconfig = filepath.Join(folder, "kubeconfig")
+		if err := os.WriteFile(s.kubeconfig, content, 0o600); err != nil {
+			return nil, err
+		}
 	}
 	content, err := configuration(s, options)
 	if err != nil {

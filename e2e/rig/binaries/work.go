@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -102,16 +103,24 @@ func (w work) fetch(ctx context.Context) error {
 func (w work) compile(ctx context.Context) error {
 	temporary := w.built() + ".new"
 	defer os.Remove(temporary)
-	args := append([]string{"build", "-o", temporary}, BuildFlags(w.module.kube)...)
-	cmd := exec.CommandContext(ctx, "go", append(args, w.pkg)...)
-	cmd.Dir = w.module.dir
+	if err := build(ctx, w.module.dir, w.pkg, temporary, w.module.kube); err != nil {
+		return err
+	}
+	return os.Rename(temporary, w.built())
+}
+
+// build builds a package of a module under e2e/versions, with more flags than all builds have.
+func build(ctx context.Context, dir, pkg, target, kube string, flags ...string) error {
+	args := slices.Concat([]string{"build", "-o", target}, BuildFlags(kube), flags, []string{pkg})
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
 	cmd.Env = compileEnv()
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build %s: %w\n%s", w.pkg, err, tail(string(out), 20))
+		return fmt.Errorf("go build %s: %w\n%s", pkg, err, tail(string(out), 20))
 	}
-	return os.Rename(temporary, w.built())
+	return nil
 }
 
 func exists(path string) bool {
