@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -64,6 +65,36 @@ func TestJobsThatHeedTheirGroup(t *testing.T) {
 	s.forget(types.NamespacedName{Namespace: "team", Name: "runs"}, jobID(digest.Of(types.UID("runs"))))
 	if keys, _ := s.concerned(); len(keys) != 1 || keys[0].Name != "waits" {
 		t.Errorf("%d Jobs are looked at when it's gone", len(keys))
+	}
+}
+
+// Very many Jobs of a group wait, and one after another runs: few of them are looked at when one is
+// placed, and when it ends.
+func TestWaitingJobsOfALargeGroup(t *testing.T) {
+	s := newStore(line.NewRuntimes())
+	see := func(name, worker string, conditions ...batchv1.JobCondition) *batchv1.Job {
+		job := aJob(name, inGroup("pair"))
+		job.UID, job.Status.Conditions = types.UID(name), conditions
+		if worker != "" {
+			hubstate.Set(job, hubstate.Changes{hubstate.Cluster: worker})
+		}
+		s.observe(job, noon)
+		return job
+	}
+	for i := range 3000 {
+		s.open(keyOf(see(fmt.Sprint("waits-", i), ""))).await(true)
+	}
+	s.concerned()
+	for i := range 3 {
+		name := fmt.Sprint("waits-", i)
+		see(name, "a")
+		if keys, _ := s.concerned(); len(keys) == 0 || len(keys) > maxConcerned+2 {
+			t.Errorf("%d Jobs are looked at when %s is placed", len(keys), name)
+		}
+		see(name, "a", batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue})
+		if keys, _ := s.concerned(); len(keys) == 0 || len(keys) > maxConcerned+2 {
+			t.Errorf("%d Jobs are looked at when %s is finished", len(keys), name)
+		}
 	}
 }
 

@@ -114,14 +114,31 @@ func (s *store) replaceLocked(r *record, next group.Member) {
 		s.groups.over[of.id] = struct{}{}
 	}
 	if concerns {
-		for r := range of.records {
-			if s.heedsGroupLocked(r) {
-				s.concernLocked(r)
-			}
-		}
+		s.concernAllLocked(of)
 	}
 	if isPlaced := next.On != "" && before.On != next.On; next.Finished || isPlaced {
 		s.stopAskingLocked(r, of, isPlaced)
+	}
+}
+
+// maxConcerned is how many Jobs of a group are looked at that are nowhere, when its worker changes.
+// The first of them to be placed has the others follow it, and all look again by themselves after a
+// while. With one Job after another in a worker, it changes twice for each.
+const maxConcerned = 32
+
+// concernAllLocked notes that the place of a group has changed.
+func (s *store) concernAllLocked(of *groupOfJobs) {
+	nowhere := 0
+	for r := range of.records {
+		if !s.heedsGroupLocked(r) {
+			continue
+		}
+		if r.member.as.On == "" && r.member.as.Leaves == "" && of.asker != r {
+			if nowhere++; nowhere > maxConcerned {
+				continue
+			}
+		}
+		s.concernLocked(r)
 	}
 }
 
