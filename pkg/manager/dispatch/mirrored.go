@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -124,7 +125,8 @@ func planMirrored(s *Snapshot, w *Worker) Plan {
 		plan.Reports = append(plan.Reports, next.Reports...)
 		plan.After = wake.Soonest(plan.After, next.After)
 		plan.AwaitsCapacity = plan.AwaitsCapacity || next.AwaitsCapacity
-		plan.Behind = plan.Behind || next.Behind
+		plan.Behind, plan.HubBusy = plan.Behind || next.Behind, plan.HubBusy || next.HubBusy
+		plan.Settled = cmp.Or(plan.Settled, next.Settled)
 		plan.Releases = append(plan.Releases, next.Releases...)
 		if len(plan.Actions) > 0 {
 			plan.Again = true
@@ -272,6 +274,10 @@ func reopen(s *Snapshot, w *Worker) Plan {
 func align(s *Snapshot, w *Worker) Plan {
 	target := s.target(w)
 	target.Suspended = w.isHeld()
+	settled := mirror.Settled(s.Job, w.Mirror, target)
+	if settled != 0 && settled == w.Settled {
+		return Plan{Settled: settled}
+	}
 	switch drift := mirror.Drift(s.Job, w.Mirror, target).(type) {
 	case mirror.Patch:
 		return s.patch(w, drift)
@@ -288,6 +294,9 @@ func align(s *Snapshot, w *Worker) Plan {
 			AwaitsCapacity: true,
 		}
 	case mirror.None:
+		if len(drift.Notes) == 0 {
+			return Plan{Settled: settled}
+		}
 		return Plan{Reports: w.differences(drift.Notes)}
 	default:
 		return Plan{}

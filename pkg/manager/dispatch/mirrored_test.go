@@ -64,7 +64,7 @@ func TestMirroredInStep(t *testing.T) {
 	}
 	busyHub := func(d time.Duration) func(*Snapshot) {
 		return func(s *Snapshot) {
-			s.WritesInFlight, s.LastStatusWrite, s.MirrorChanged = busyFrom+3, noon.Add(-d), noon.Add(-d)
+			s.WritesInFlight, s.LastStatusWrite, s.MirrorChanged = BusyFrom+3, noon.Add(-d), noon.Add(-d)
 		}
 	}
 	for name, row := range map[string]lookRow{

@@ -41,6 +41,11 @@ type Plan struct {
 	AwaitsNamespace bool
 	// Behind: the mirror's status says more than the hub Job's, which waits to be written.
 	Behind bool
+	// HubBusy: it waits since the hub is busy; decide again when it isn't.
+	HubBusy bool
+	// Settled is the digest of what the assigned worker's mirror and the Job agree in; zero: they
+	// don't, or it doesn't matter.
+	Settled uint64
 }
 
 // Reservation is capacity in a worker for the Pods of a Job, or of a shard of it.

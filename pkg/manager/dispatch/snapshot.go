@@ -171,6 +171,8 @@ type Worker struct {
 	// Missed: the worker's watch shows the mirror no more, and nobody has deleted it; or it's being
 	// taken back. Unseen: this process hasn't seen a mirror there, nor asked the worker for one.
 	Missed, Unseen bool
+	// Settled is the digest of what the mirror and the Job agreed in at the last look; zero: unknown.
+	Settled uint64
 	// Elsewhere are the Pods that the mirror counts and that ended in other workers: those of other
 	// shards, and those that a moved Job brought along.
 	Elsewhere mirror.Ended

@@ -11,21 +11,19 @@ import (
 )
 
 const (
-	// busyFrom is the number of status writes in flight from which the hub counts as busy. By
+	// BusyFrom is the number of writes in flight from which the hub counts as busy. By
 	// Little's law that number is the rate of writes times the time that each takes, so it grows
 	// with both; a hub that is far away is busy only if many Jobs change.
-	busyFrom = 4
+	BusyFrom = 4
 	// maxProgressFloor bounds how long progress waits for a busy hub.
 	maxProgressFloor = 10 * time.Second
-	// recheckBusy is when to decide again whether the hub is still busy.
-	recheckBusy = 2 * time.Second
 )
 
 // writeStatus writes a status that is due; one that can wait for the next change does, so that both
 // take one write. Nothing waits that something else awaits.
 func (s *Snapshot) writeStatus(next mirror.Next, awaited bool) Plan {
 	if wait := s.statusWait(next); wait > 0 && !awaited {
-		return Plan{After: min(wait, max(s.Timing.ProgressFloor, recheckBusy)), Behind: true}
+		return Plan{After: wait, Behind: true, HubBusy: s.WritesInFlight > BusyFrom}
 	}
 	return Plan{Actions: []Action{s.statusWrite(&next.Status, nil)}}
 }
@@ -50,7 +48,7 @@ func (s *Snapshot) progressFloor() time.Duration {
 	if s.Timing.ProgressFloor == 0 {
 		return 0 // each change is wanted
 	}
-	busy := max(s.WritesInFlight-busyFrom, 0)
+	busy := max(s.WritesInFlight-BusyFrom, 0)
 	mirrors := max(len(s.AssignedWorkers()), 1)
 	return min(s.Timing.ProgressFloor*time.Duration(mirrors+busy), max(maxProgressFloor, s.Timing.ProgressFloor))
 }

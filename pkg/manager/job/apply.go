@@ -34,6 +34,8 @@ type result struct {
 	awaitsCapacity bool
 	// waitsForGroup: another Job of the group asks for a worker, whatever the plan says.
 	waitsForGroup bool
+	// next is the worker that the next step writes to; empty: it isn't known.
+	next string
 	// after is when the next step of the Job's preference opens; zero: never.
 	after time.Duration
 	// waits is why the Job has found no worker; empty: it has, or isn't judged yet.
@@ -52,7 +54,7 @@ func (r *result) add(other result) {
 	r.awaitsCapacity = r.awaitsCapacity || other.awaitsCapacity
 	r.waitsForGroup = r.waitsForGroup || other.waitsForGroup
 	r.after = wake.Soonest(r.after, other.after)
-	r.waits = cmp.Or(r.waits, other.waits)
+	r.waits, r.next = cmp.Or(r.waits, other.waits), cmp.Or(r.next, other.next)
 	r.reports = append(r.reports, other.reports...)
 }
 
@@ -206,6 +208,13 @@ func (r *Reconciler) remember(ctx context.Context, t *turn, plan dispatch.Plan) 
 		t.record.await(true)
 	}
 	t.record.release(plan.Releases, t.Now)
+	if w := t.Assigned; w != nil && plan.Settled != 0 && plan.Settled != w.Settled {
+		t.record.update(func(memory *memory) {
+			if m := memory.mirrors[w.Name]; m != nil { // else no write of this process is remembered
+				m.settled = plan.Settled
+			}
+		})
+	}
 	if t.Job == nil {
 		return true
 	}

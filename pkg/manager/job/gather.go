@@ -205,7 +205,7 @@ func (g *gatherer) assigned(s *dispatch.Snapshot, name string, k known) *dispatc
 	w.StartTimeout = line.StartTimeoutOf(&view.Spec, g.timing.StuckTimeout)
 	w.Stockout = g.line.IsStockedOut(s.Job, name)
 	w.Patches, w.Creations = m.patches.of(s, s.Now), m.creations.of(s, s.Now)
-	w.Unmet = m.unmet
+	w.Unmet, w.Settled = m.unmet, m.settled
 	w.Fits = !s.MayResumeIn(&w) || line.Fits(s.Admission.AsResumed(s.Job), v)
 	if w.Mirror != nil && s.Part == nil {
 		w.Elsewhere = mirror.EndedBefore(s.Job, w.Mirror)

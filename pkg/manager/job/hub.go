@@ -25,8 +25,7 @@ import (
 // patchPlacement writes what a placement changes, and our finalizer, in one write. It returns the
 // whole Job of the answer: its mirror is made from that.
 func (r *Reconciler) patchPlacement(ctx context.Context, t *turn, changes hubstate.Changes) (*batchv1.Job, error) {
-	r.inFlight.Add(1)
-	defer r.inFlight.Add(-1)
+	defer r.writes.begin()()
 	next := t.Job.Status
 	next.Conditions = changes.Conditions(t.Job, next.Conditions, r.clock.Now())
 	patch := mirror.StatusPatch(t.Job, &next, mirror.Finalizers(t.Job, true))
@@ -49,8 +48,7 @@ func (r *Reconciler) patchPlacement(ctx context.Context, t *turn, changes hubsta
 
 // patchStatus patches a hub Job's status, and remembers the answer.
 func (r *Reconciler) patchStatus(ctx context.Context, t *turn, patch []byte) error {
-	r.inFlight.Add(1)
-	defer r.inFlight.Add(-1)
+	defer r.writes.begin()()
 	since := r.guard.Latest()
 	answer, err := t.whole.patchStatus(ctx, t.Job.UID, client.RawPatch(types.MergePatchType, patch))
 	if err == nil {

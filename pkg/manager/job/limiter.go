@@ -35,13 +35,28 @@ func newLimiter(limit int, enqueue func(...types.NamespacedName)) *limiter {
 func (l *limiter) acquire(worker string, key types.NamespacedName) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if !l.hasPlaceLocked(worker, key) {
+		return false
+	}
 	w := l.workers[worker]
 	if w == nil {
 		w = &workerLimit{isDeferred: map[types.NamespacedName]struct{}{}}
 		l.workers[worker] = w
 	}
-	if w.busy < l.limit {
-		w.busy++
+	w.busy++
+	return true
+}
+
+// hasPlace reports whether there is a place; false: there is none, and the Job is deferred.
+func (l *limiter) hasPlace(worker string, key types.NamespacedName) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.hasPlaceLocked(worker, key)
+}
+
+func (l *limiter) hasPlaceLocked(worker string, key types.NamespacedName) bool {
+	w := l.workers[worker]
+	if w == nil || w.busy < l.limit {
 		return true
 	}
 	if _, already := w.isDeferred[key]; !already {

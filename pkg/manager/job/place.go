@@ -63,7 +63,7 @@ func (r *Reconciler) place(ctx context.Context, t *turn, a dispatch.Place) (resu
 		countWait(question.Class.Name, answer.Reservation, t.known.age(job, r.clock.Now()), r.clock.Now())
 	}
 	done := r.tell(ctx, t, r.placed(t, a, job, decision))
-	done.changed = true
+	done.changed, done.next = true, decision.Cluster
 	return done, nil
 }
 

@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -63,8 +62,8 @@ type Reconciler struct {
 	// background runs what no Job waits for, and enqueue has a Job reconciled after that.
 	background func(func())
 	enqueue    func(...types.NamespacedName)
-	// inFlight counts the writes to the hub, of placements and statuses, that haven't been answered.
-	inFlight atomic.Int32
+	// writes are those to the hub.
+	writes *hubWrites
 }
 
 // queues is what the controller uses of Kueue's integration.
@@ -140,7 +139,7 @@ func (r *Reconciler) step(ctx context.Context, key types.NamespacedName) (next c
 		}
 		return next, false, err
 	default:
-		return ctrl.Result{}, true, nil
+		return ctrl.Result{}, result.next == "" || r.limiter.hasPlace(result.next, key), nil
 	}
 }
 
@@ -183,6 +182,7 @@ func (r *Reconciler) finish(t *turn, plan dispatch.Plan, result result) ctrl.Res
 	if !plan.AwaitsNamespace {
 		t.record.holdBack(false)
 	}
+	r.writes.await(t.Key, plan.HubBusy)
 	after := t.nextLook(plan, result)
 	t.record.update(func(m *memory) {
 		m.reported.keep(append(result.reports, plan.Reports...))

@@ -84,6 +84,7 @@ func (r *Reconciler) connect(workers workers, queues queues, q queue.Queue) *tri
 	r.whole.wake = t.enqueueDeferred
 	r.accountant = newAccountant(costOf(workers))
 	r.blockers = newBlockers(r.clock, clientOf(workers), r.unblock)
+	r.writes = newHubWrites(t.EnqueueRelated)
 	r.limiter = newLimiter(r.options.WorkerConcurrency, t.enqueueDeferred)
 	r.startup = newStartup(workers, t.enqueueAll, func() { r.line.JudgeFirst(r.store.unplaced()) }, t.enqueueAfterStart)
 	r.line = line.New(lineWorkers{workers, r.keepers}, &lineJobs{Reconciler: r, triggers: t}, r.store.runtimes, r.clock, r.options.Timing.StuckTimeout)
@@ -94,7 +95,7 @@ func (r *Reconciler) connect(workers workers, queues queues, q queue.Queue) *tri
 		carried: func(at copier.Place, mirror types.UID) (copier.Copied, bool) {
 			return r.copier.Tracker.Get(at, mirror)
 		},
-		inFlight: func() int { return int(r.inFlight.Load()) },
+		inFlight: r.writes.inFlight,
 	}
 	return t
 }

@@ -1,0 +1,71 @@
+package job
+
+import (
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+)
+
+// Jobs that wait for the hub are looked at in the order of their coming, each once, and no more of
+// them than may write.
+func TestHubWrites(t *testing.T) {
+	var enqueued []string
+	h := newHubWrites(func(keys ...types.NamespacedName) {
+		for _, key := range keys {
+			enqueued = append(enqueued, key.Name)
+		}
+	})
+	key := func(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
+	var ends []func()
+	for range dispatch.BusyFrom + 2 {
+		ends = append(ends, h.begin())
+	}
+	for _, name := range []string{"a", "b", "c", "b", "d", "e", "f", "g"} {
+		h.await(key(name), true)
+	}
+	h.await(key("c"), false)
+	h.await(key("unknown"), false)
+	ends[0]()
+	ends[1]()
+	if len(enqueued) > 0 || h.inFlight() != dispatch.BusyFrom {
+		t.Fatalf("%v are looked at while the hub is busy with %d writes", enqueued, h.inFlight())
+	}
+	ends[2]()
+	if !slices.Equal(enqueued, []string{"a"}) {
+		t.Fatalf("%v are looked at when there's room for one write", enqueued)
+	}
+	ends[3]()
+	if !slices.Equal(enqueued, []string{"a", "b", "d"}) {
+		t.Fatalf("%v are looked at when there's room for another one", enqueued)
+	}
+	for _, end := range ends[4:] {
+		end()
+	}
+	if !slices.Equal(enqueued, []string{"a", "b", "d", "e", "f", "g"}) || h.inFlight() != 0 || len(h.at)+h.waiting.Len() > 0 {
+		t.Errorf("looked at: %v; %d writes, %d wait", enqueued, h.inFlight(), h.waiting.Len())
+	}
+}
+
+// What waits for a busy hub is written when it's busy no more, without an event or the clock.
+func TestAStartWaitsForTheHub(t *testing.T) {
+	w := newWorld(t)
+	var ends []func()
+	for range dispatch.BusyFrom + 3 {
+		ends = append(ends, w.Reconciler.writes.begin())
+	}
+	w.submits(aJob("train"))
+	w.run()
+	if w.worker("a").api.jobs[jobKey].Status.StartTime == nil || w.hub.jobs[jobKey].Status.StartTime != nil {
+		w.fail("the start is shown while the hub is busy, or there's none")
+	}
+	for _, end := range ends {
+		end()
+	}
+	w.run()
+	if w.hub.jobs[jobKey].Status.StartTime == nil {
+		w.fail("the start isn't shown")
+	}
+}
