@@ -188,14 +188,26 @@ func (g *grouping) of(node *corev1.Node) int {
 }
 
 // more is how many times an amount may be added to what is used.
-func (l Limits) more(used, amount *capacity.Resources) int64 {
+func (l Limits) more(used amounts, amount *capacity.Resources) int64 {
 	most := int64(math.MaxInt64)
 	for name, limit := range l {
 		if each := amount.Get(name); each > 0 {
-			most = min(most, max(limit-used.Get(name), 0)/each)
+			most = min(most, max(limit-used[name], 0)/each)
 		}
 	}
 	return most
+}
+
+// amounts are those of the resources that are limited.
+type amounts map[corev1.ResourceName]int64
+
+// count adds an amount some times to what is used: of what is limited.
+func (l Limits) count(used amounts, amount *capacity.Resources, times int64) {
+	for name := range l {
+		if each := amount.Get(name); each != 0 {
+			used[name] += times * each
+		}
+	}
 }
 
 // nodeOf makes up a node.

@@ -2,6 +2,7 @@ package autoscaling
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
@@ -24,7 +25,7 @@ type Room struct {
 
 // used is what there is already, or was asked for.
 type used struct {
-	all    capacity.Resources
+	all    amounts
 	groups []usedGroup
 	// made counts the nodes that were made up, to name them.
 	made int
@@ -32,16 +33,21 @@ type used struct {
 
 type usedGroup struct {
 	nodes int64
-	all   capacity.Resources
+	all   amounts
 }
 
 // NewRoom takes the nodes that there are, and the Pods that none of them has room for: nodes were,
 // or will be, asked for these first.
 func NewRoom(g *Growth, nodes []*capacity.Node, demands []capacity.Demand) *Room {
-	r := &Room{growth: g, used: used{groups: make([]usedGroup, len(g.Groups))}}
+	r := &Room{growth: g, used: used{all: amounts{}, groups: make([]usedGroup, len(g.Groups))}}
+	for i := range r.groups {
+		if len(g.Groups[i].Limits) > 0 {
+			r.groups[i].all = amounts{}
+		}
+	}
 	groups := g.grouping()
 	for _, n := range nodes {
-		r.count(groups.of(n.Object), &n.Allocatable, 1)
+		r.count(g, groups.of(n.Object), &n.Allocatable, 1)
 	}
 	for i := range demands[:min(len(demands), maxDemands)] {
 		r.ask(demands[i].Shape, demands[i].Pods)
@@ -55,7 +61,7 @@ func (r *Room) Empty() *Room { return NewRoom(r.growth, nil, nil) }
 // Nodes are those that some Pods of a Shape could have, beside the nodes that there are: what is
 // left of those that were asked for, and as many more as the limits allow and the Pods need.
 func (r *Room) Nodes(shape *capacity.Shape, pods int64) []*capacity.Node {
-	u := used{r.all, slices.Clone(r.groups), r.made}
+	u := r.used.clone()
 	nodes := slices.Clone(r.asked)
 	suiting := r.growth.suiting(shape)
 	for added := true; added; {
@@ -66,7 +72,7 @@ func (r *Room) Nodes(shape *capacity.Shape, pods int64) []*capacity.Node {
 				continue
 			}
 			s.room += s.slots
-			u.count(s.group, &s.Whole, 1)
+			u.count(r.growth, s.group, &s.Whole, 1)
 			nodes, added = append(nodes, u.make(s)), true
 		}
 	}
@@ -130,10 +136,10 @@ func (r *Room) ask(shape *capacity.Shape, pods int64) {
 	for i := range suiting {
 		s := &suiting[i]
 		full := min(pods/s.slots, r.more(r.growth, s))
-		r.count(s.group, &s.Whole, full)
+		r.count(r.growth, s.group, &s.Whole, full)
 		pods -= full * s.slots
 		if rest := min(pods, s.slots-1); rest > 0 && r.more(r.growth, s) > 0 && len(r.asked) < maxNodes {
-			r.count(s.group, &s.Whole, 1)
+			r.count(r.growth, s.group, &s.Whole, 1)
 			r.asked = append(r.asked, taking(r.make(s), shape, rest))
 			pods -= rest
 		}
@@ -154,17 +160,25 @@ func (u *used) more(g *Growth, c *candidate) int64 {
 		return 0
 	}
 	return min(
-		max(group.Nodes-there.nodes, 0), group.Limits.more(&there.all, &c.Whole), g.Limits.more(&u.all, &c.Whole),
+		max(group.Nodes-there.nodes, 0), group.Limits.more(there.all, &c.Whole), g.Limits.more(u.all, &c.Whole),
 	)
 }
 
-func (u *used) count(group int, whole *capacity.Resources, nodes int64) {
-	u.all = u.all.Add(*whole, nodes)
+func (u *used) count(g *Growth, group int, whole *capacity.Resources, nodes int64) {
+	g.Limits.count(u.all, whole, nodes)
 	if group >= 0 {
 		there := &u.groups[group]
 		there.nodes += nodes
-		there.all = there.all.Add(*whole, nodes)
+		g.Groups[group].Limits.count(there.all, whole, nodes)
 	}
+}
+
+func (u *used) clone() used {
+	c := used{maps.Clone(u.all), slices.Clone(u.groups), u.made}
+	for i := range c.groups {
+		c.groups[i].all = maps.Clone(c.groups[i].all)
+	}
+	return c
 }
 
 // make makes up a node. No real one has such a name.

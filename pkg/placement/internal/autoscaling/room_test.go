@@ -6,12 +6,14 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/placement/internal/autoscaling"
 	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 	. "github.com/jobferry/jobferry/pkg/placement/internal/capacity/capacitytest"
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
 // template makes nodes with so many CPUs, and labels "key=value,…".
@@ -122,5 +124,30 @@ func TestHostileDemandsAreCheap(t *testing.T) {
 	allocations := testing.AllocsPerRun(1, func() { room.Nodes(one, math.MaxInt64) })
 	if allocations > 20_000 {
 		t.Errorf("%.0f allocations for one answer", allocations)
+	}
+}
+
+// Very many nodes, each with resources of its own, cost no more for each than few: what nothing
+// limits isn't added up.
+func TestRoomBesideNodesOfOwnResources(t *testing.T) {
+	cost := func(count int) uint64 {
+		nodes := make([]*capacity.Node, count)
+		for i := range nodes {
+			node := NewNode(fmt.Sprint("n", i)).Has("cpu", "1").Obj()
+			for k := range 64 {
+				node.Status.Allocatable[corev1.ResourceName(fmt.Sprintf("x/%d", i*64+k))] = resource.MustParse("1")
+			}
+			nodes[i] = &capacity.Node{Object: node, Allocatable: capacity.ResourcesOf(node.Status.Allocatable)}
+		}
+		limited := growth(Quantities("cpu", fmt.Sprint(count+2)), template("t", "1", 1000, ""))
+		var room *autoscaling.Room
+		cost := costtest.Of(func() { room = autoscaling.NewRoom(limited, nodes, nil) })
+		if more := room.Nodes(capacity.ShapeOf(&NewJob("j").Requests("cpu", "1").Obj().Spec.Template), 10); len(more) != 2 {
+			t.Errorf("%d nodes more beside %d, want 2", len(more), count)
+		}
+		return cost / uint64(count)
+	}
+	if few, many := cost(40), cost(640); many > 2*few+64 {
+		t.Errorf("allocates %d bytes for each of 40 nodes, and %d for each of 640", few, many)
 	}
 }

@@ -20,14 +20,14 @@ func (l *Ledger) Awaited(but types.NamespacedName) Resources {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.reads.Add(change.Change{Kinds: change.Admission, Namespace: but.Namespace})
-	var sum Resources
+	var sum Sum
 	for key, j := range l.jobs {
 		if key.Namespace != but.Namespace || key == but || j.reservation == nil {
 			continue
 		}
-		sum = sum.Add(j.reservation.shape.Unit(), max(j.reservation.want-j.existing(), 0))
+		sum.Add(&j.reservation.shape.unit, max(j.reservation.want-j.existing(), 0))
 	}
-	return sum
+	return sum.Total()
 }
 
 // fewerAwaited must be called when what is awaited of a Job may have become less: a quota has more

@@ -143,7 +143,9 @@ func (l *Ledger) without(c *reservation) *Capacity {
 				continue // its Pods are known before it
 			}
 			freed := *nodes[i]
-			freed.Free = freed.Free.Add(c.shape.Unit(), count)
+			free := SumOf(freed.Free)
+			free.Add(&c.shape.unit, count)
+			freed.Free = free.Total()
 			nodes[i] = &freed
 		}
 	}

@@ -206,8 +206,16 @@ func (m *model) checkBound(t *rapid.T) {
 		for c, count := range m.Ledger.nodes[name].holders {
 			held = held.Add(c.shape.Unit(), count)
 		}
-		if !n.Allocatable.Equal(allocatable) || !n.Idle.Equal(allocatable.Add(lasting[name], -1)) ||
-			!n.Free.Equal(allocatable.Add(bound[name], -1).Add(held, -1)) {
+		idle, free := allocatable.Add(lasting[name], -1), allocatable.Add(bound[name], -1).Add(held, -1)
+		for other := range bound[name].Others {
+			if _, has := allocatable.Others[other]; !has { // nobody asks for it
+				delete(idle.Others, other)
+				if _, isHeld := held.Others[other]; !isHeld {
+					delete(free.Others, other)
+				}
+			}
+		}
+		if !n.Allocatable.Equal(allocatable) || !n.Idle.Equal(idle) || !n.Free.Equal(free) {
 			t.Fatalf("%s: %+v\nbound %v, held %v", name, n, bound[name], held)
 		}
 		// Never over capacity: reservations only have what Pods leave of what they ask for.
@@ -228,7 +236,13 @@ func (m *model) checkFreeFor(t *rapid.T) {
 			want := common.Nodes()[i].Free
 			if job := m.jobs[j.Key()]; job != nil && job.reservation != nil {
 				on := m.Ledger.nodes[n.Object.Name]
-				want = want.Add(job.reservation.shape.Unit(), job.reservation.held[on]+job.reservation.bound[on])
+				unit := job.reservation.shape.Unit()
+				for other := range unit.Others {
+					if _, has := want.Others[other]; !has {
+						unit = Resources{MilliCPU: unit.MilliCPU, Memory: unit.Memory, EphemeralStorage: unit.EphemeralStorage, Pods: unit.Pods}
+					}
+				}
+				want = want.Add(unit, job.reservation.held[on]+job.reservation.bound[on])
 			}
 			if !n.Free.Equal(want) {
 				t.Fatalf("%s: free for %s: %v, want %v", n.Object.Name, j.Key().Name, n.Free, want)

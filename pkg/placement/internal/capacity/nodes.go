@@ -19,11 +19,11 @@ type node struct {
 	allocatable Resources
 	// bound is what Pods take that haven't ended; lasting is the part of those that don't end by
 	// themselves.
-	bound, lasting Resources
+	bound, lasting Sum
 	// pods counts those in bound.
 	pods int
 	// held is what reservations take; holders are those, with their slots.
-	held    Resources
+	held    Sum
 	holders map[*reservation]int64
 	// offers: it's among those that may have something for reservations that wait.
 	offers bool
@@ -37,8 +37,8 @@ func (n *node) look() *Node {
 		n.view = &Node{
 			Object:      n.object,
 			Allocatable: n.allocatable,
-			Idle:        n.allocatable.Add(n.lasting, -1),
-			Free:        n.allocatable.Add(n.bound, -1).Add(n.held, -1),
+			Idle:        n.allocatable.less(&n.lasting, &Sum{}),
+			Free:        n.allocatable.less(&n.bound, &n.held),
 		}
 	}
 	return n.view

@@ -196,9 +196,9 @@ func (l *Ledger) uncount(p *pod) {
 func (l *Ledger) addToNode(p *pod, sign int64) {
 	n := p.node
 	l.beforeChange(n)
-	n.bound = n.bound.Add(p.takes, sign)
+	n.bound.change(&p.takes, sign)
 	if p.lasts {
-		n.lasting = n.lasting.Add(p.takes, sign)
+		n.lasting.change(&p.takes, sign)
 	}
 	n.pods += int(sign)
 }

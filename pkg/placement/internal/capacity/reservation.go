@@ -120,7 +120,7 @@ func (l *Ledger) hold(c *reservation, n *node, count int64) {
 		return
 	}
 	l.beforeChange(n)
-	n.held = n.held.Add(c.shape.Unit(), count)
+	n.held.change(&c.shape.unit, count)
 	if n.holders[c] += count; n.holders[c] == 0 {
 		delete(n.holders, c)
 	}

@@ -149,18 +149,10 @@ func (r *Resources) Get(name corev1.ResourceName) int64 {
 	}
 }
 
-// isZero reports whether no resource has an amount.
-func (r Resources) isZero() bool {
-	for _, amount := range r.Others {
-		if amount != 0 {
-			return false
-		}
-	}
-	return r.MilliCPU == 0 && r.Memory == 0 && r.EphemeralStorage == 0 && r.Pods == 0
-}
-
 // Equal compares amounts; an absent one is zero.
-func (r Resources) Equal(o Resources) bool { return r.Add(o, -1).isZero() }
+func (r Resources) Equal(o Resources) bool {
+	return !r.exceeds(o) && !o.exceeds(r)
+}
 
 // exceeds reports whether r is larger than o in some resource.
 func (r Resources) exceeds(o Resources) bool {

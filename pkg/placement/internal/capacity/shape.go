@@ -117,20 +117,23 @@ func (s *Shape) hash(spec *corev1.PodSpec) string {
 }
 
 // Room is how many Pods of this Shape fit in what is free on one node that suits them.
-func (s *Shape) Room(free *Resources) int64 {
+func (s *Shape) Room(free *Resources) int64 { return s.RoomBeside(free, &Resources{}) }
+
+// RoomBeside is Room when something of what is free is taken.
+func (s *Shape) RoomBeside(free, taken *Resources) int64 {
 	// The bound keeps sums over nodes from overflowing, whatever a node says that it has.
-	slots := min(free.Pods, math.MaxInt32)
+	slots := min(free.Pods-taken.Pods, math.MaxInt32)
 	if s.unit.MilliCPU > 0 {
-		slots = min(slots, free.MilliCPU/s.unit.MilliCPU)
+		slots = min(slots, (free.MilliCPU-taken.MilliCPU)/s.unit.MilliCPU)
 	}
 	if s.unit.Memory > 0 {
-		slots = min(slots, free.Memory/s.unit.Memory)
+		slots = min(slots, (free.Memory-taken.Memory)/s.unit.Memory)
 	}
 	if s.unit.EphemeralStorage > 0 {
-		slots = min(slots, free.EphemeralStorage/s.unit.EphemeralStorage)
+		slots = min(slots, (free.EphemeralStorage-taken.EphemeralStorage)/s.unit.EphemeralStorage)
 	}
 	for _, o := range s.others {
-		slots = min(slots, free.Others[o.name]/o.amount)
+		slots = min(slots, (free.Others[o.name]-taken.Others[o.name])/o.amount)
 	}
 	if s.onePerNode {
 		slots = min(slots, 1)

@@ -4,6 +4,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
+// maxNames bounds the extended resources of which there are sums for a worker's status: any node
+// may have its own.
+const maxNames = 256
+
 // Totals are the sums of a worker for its WorkerCluster's status.
 type Totals struct {
 	// Nodes counts them all, and Schedulable those that aren't cordoned.
@@ -20,16 +24,17 @@ type Totals struct {
 func (l *Ledger) Totals() Totals {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var allocatable, requested, free Resources
+	allocatable, requested, free := Sum{MaxOthers: maxNames}, Sum{MaxOthers: maxNames}, Sum{MaxOthers: maxNames}
 	totals := Totals{Nodes: len(l.sorted)}
 	for _, n := range l.sorted {
-		allocatable = allocatable.Add(n.allocatable, 1)
-		requested = requested.Add(n.bound, 1)
+		allocatable.Add(&n.allocatable, 1)
+		requested.Add(&n.bound.total, 1)
 		if !n.object.Spec.Unschedulable {
 			totals.Schedulable++
-			free = free.Add(n.look().Free.atLeastZero(), 1)
+			left := n.look().Free.atLeastZero()
+			free.Add(&left, 1)
 		}
 	}
-	totals.Allocatable, totals.Requested, totals.Free = allocatable.List(), requested.List(), free.List()
+	totals.Allocatable, totals.Requested, totals.Free = allocatable.total.List(), requested.total.List(), free.total.List()
 	return totals
 }

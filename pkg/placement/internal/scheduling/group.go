@@ -217,7 +217,7 @@ func (t *team) preempting(s *Snapshot, b *budget) []Answer {
 			return nil
 		}
 	}
-	with, without, changed := s.from(priority)
+	with, without, changed := s.from(priority, b)
 	if !changed {
 		return nil
 	}
@@ -271,7 +271,7 @@ func (g *gathering) admittedBeside(i int) int64 {
 		share := &m.shares[h]
 		used := share.used
 		if g.moment != Now {
-			used = g.lasting(m.namespace, share.quota, share.name)
+			used = g.lasting(m.namespace, share.quota, share.name, g.work)
 		}
 		used = used.DeepCopy()
 		for k := range g.members {

@@ -28,7 +28,7 @@ func (s *Snapshot) keepingNear(j *Job, b *budget) *Snapshot {
 	kept := *s
 	kept.Nodes, kept.guarded = slices.Clone(s.Nodes), nil
 	for i, n := range s.Nodes {
-		b.spend(len(n.Pods)*(podWork+near.work), affinityField)
+		b.spend(len(n.Pods)*(podWork+near.work+j.shape.Work()), affinityField)
 		if p := n.toKeep(near, j); p != nil {
 			kept.Nodes[i] = n.keeping(p)
 		}
@@ -47,8 +47,7 @@ func (n *Node) toKeep(near *selection, j *Job) *Pod {
 	var best *Pod
 	most := int64(-1)
 	for _, p := range n.selected(near) {
-		free := n.Idle.Add(p.Requests, -1)
-		switch slots := j.shape.Room(&free); {
+		switch slots := j.shape.RoomBeside(&n.Idle, &p.Requests); {
 		case p.Leaving:
 		case p.Lasts:
 			return nil

@@ -22,7 +22,7 @@ func (a *admitted) preempting(s *Snapshot, wanted int64, beside Answer) Answer {
 	if !may || a.gang > 1 {
 		return beside
 	}
-	pods, noPods, changed := s.from(priority)
+	pods, noPods, changed := s.from(priority, a.work)
 	if !changed {
 		return beside
 	}
@@ -71,10 +71,10 @@ func (a *Admission) defaultPriority() *schedulingv1.PriorityClass {
 
 // from frees what Pods of a lower priority take, with the Pods and without them; false: there is
 // none.
-func (s *Snapshot) from(priority int32) (with, without *Snapshot, changed bool) {
+func (s *Snapshot) from(priority int32, b *budget) (with, without *Snapshot, changed bool) {
 	with, without = s.copyOf(), s.copyOf()
 	for i, n := range s.Nodes {
-		freed, kept := n.from(priority)
+		freed, kept := n.from(priority, b)
 		if len(kept) == len(n.Pods) {
 			continue
 		}
@@ -94,18 +94,21 @@ func (s *Snapshot) copyOf() *Snapshot {
 }
 
 // from is the node when Pods of a lower priority take nothing, and the others.
-func (n *Node) from(priority int32) (freed *capacity.Node, kept []*Pod) {
-	node := *n.Node
+func (n *Node) from(priority int32, b *budget) (freed *capacity.Node, kept []*Pod) {
+	free, idle := capacity.SumOf(n.Free), capacity.SumOf(n.Idle)
 	for _, p := range n.Pods {
+		b.spend(takeWork+takingWork*len(p.Requests.Others), requestsField)
 		if p.Priority >= priority {
 			kept = append(kept, p)
 			continue
 		}
-		node.Free = node.Free.Add(p.Requests, 1)
+		free.Add(&p.Requests, 1)
 		if p.Lasts {
-			node.Idle = node.Idle.Add(p.Requests, 1)
+			idle.Add(&p.Requests, 1)
 		}
 	}
+	node := *n.Node
+	node.Free, node.Idle = free.Total(), idle.Total()
 	return &node, kept
 }
 

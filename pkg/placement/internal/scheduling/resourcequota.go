@@ -79,7 +79,7 @@ func (a *admitted) whenIdle(s *Snapshot) (pods int64, limit *Reason) {
 	var least *share
 	for i := range a.shares {
 		h := &a.shares[i]
-		if left := times(h.hard, s.lasting(a.namespace, h.quota, h.name), h.each); left < pods {
+		if left := times(h.hard, s.lasting(a.namespace, h.quota, h.name, a.work), h.each); left < pods {
 			pods, least = left, h
 		}
 	}
@@ -117,26 +117,31 @@ func times(hard, used, each apiresource.Quantity) int64 {
 
 // lasting is what the namespace's Pods that don't end take of a quota, as far as that is known
 // here: not their limits, and not which of them a quota's scopes count.
-func (s *Snapshot) lasting(namespace string, q *corev1.ResourceQuota, name corev1.ResourceName) apiresource.Quantity {
+func (s *Snapshot) lasting(namespace string, q *corev1.ResourceQuota, name corev1.ResourceName, b *budget) apiresource.Quantity {
 	if hasScopes(q) {
 		return apiresource.Quantity{}
 	}
-	sum := s.lastingIn(namespace)
+	sum := s.lastingIn(namespace, b)
 	return capacity.Quantity(requestOf(name), sum.Get(requestOf(name)))
 }
 
-// lastingIn is what the Pods of a namespace request that don't end.
-func (s *Snapshot) lastingIn(namespace string) capacity.Resources {
+// maxLasting bounds the extended resources of which lastingIn has sums.
+const maxLasting = 256
+
+// lastingIn is what the Pods of a namespace request that don't end: of very many resources, some.
+func (s *Snapshot) lastingIn(namespace string, b *budget) capacity.Resources {
 	return s.sums.lasting.get(namespace, func() capacity.Resources {
-		var sum capacity.Resources
+		sum := capacity.Sum{MaxOthers: maxLasting}
 		for _, n := range s.Nodes {
+			b.spend(podWork*len(n.Pods), requestsField)
 			for _, p := range n.Pods {
 				if p.Lasts && p.Value().namespace == namespace {
-					sum = sum.Add(p.Requests, 1)
+					b.spend(takingWork*len(p.Requests.Others), requestsField)
+					sum.Add(&p.Requests, 1)
 				}
 			}
 		}
-		return sum
+		return sum.Total()
 	})
 }
 

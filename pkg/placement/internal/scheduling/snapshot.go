@@ -96,14 +96,14 @@ func (s *Snapshot) findGuards() {
 
 func nodeOf(object *corev1.Node, there *podsOn) *Node {
 	allocatable := capacity.ResourcesOf(object.Status.Allocatable)
-	n := &Node{&capacity.Node{Object: object, Allocatable: allocatable, Idle: allocatable, Free: allocatable}, there}
+	idle, free := capacity.SumOf(allocatable), capacity.SumOf(allocatable)
 	for _, p := range there.Pods {
-		n.Free = n.Free.Add(p.Requests, -1)
+		free.Add(&p.Requests, -1)
 		if p.Lasts {
-			n.Idle = n.Idle.Add(p.Requests, -1)
+			idle.Add(&p.Requests, -1)
 		}
 	}
-	return n
+	return &Node{&capacity.Node{Object: object, Allocatable: allocatable, Idle: idle.Total(), Free: free.Total()}, there}
 }
 
 func (s *Snapshot) objects() []*corev1.Node {

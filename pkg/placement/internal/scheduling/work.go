@@ -19,7 +19,8 @@ const (
 	limitWork  = 64 // to fill in, or compare, one resource of a container, or of a quota
 	keyBytes   = 4  // of a worker's objects in a key, for one unit
 	attendWork = 40 // to find a group member's slots on a node
-	takingWork = 4  // to find what a rival takes of one resource there
+	takingWork = 4  // to find what a Pod takes of one resource there
+	takeWork   = 8  // to leave out a Pod that may be preempted, or to keep it
 	optionWork = 8  // to choose it, or another place
 	// lookEvery is the work between two looks at the clock.
 	lookEvery = 200_000
