@@ -1,21 +1,17 @@
 package mirror
 
 import (
-	"hash/maphash"
-
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/digest"
 )
-
-var settledSeed = maphash.MakeSeed()
 
 // Settled is a digest of what Drift reads of a Job that runs, of its mirror and of the target: all
 // but the statuses, which don't matter then. Drift gives the same answer as long as the digest is
 // the same. API servers count the changes of a spec by its generation. Zero: the statuses matter.
-// The digest is that of this process.
-func Settled(hub, mirror *batchv1.Job, target Target) uint64 {
+func Settled(hub, mirror *batchv1.Job, target Target) digest.Digest {
 	switch {
 	case Suspended(hub), Suspended(mirror), Finished(hub), Finished(mirror), workQueue(hub):
 		return 0
@@ -24,16 +20,16 @@ func Settled(hub, mirror *batchv1.Job, target Target) uint64 {
 	case hub.Generation == 0, mirror.Generation == 0, mirror.DeletionTimestamp != nil:
 		return 0
 	}
-	sum := maphash.Comparable(settledSeed, pair{
+	sum := digest.Of(pair{
 		hub.UID, mirror.UID, hub.Generation, mirror.Generation, target.Origin, target.JobController, target.Minor, target.Recent == nil,
 	})
 	for i, m := range []map[string]string{hub.Labels, hub.Annotations, mirror.Labels, mirror.Annotations, deref(target.Recent)} {
 		for key, value := range m {
-			sum += maphash.Comparable(settledSeed, entry{i, key, value})
+			sum += digest.Of(entry{i, key, value})
 		}
 	}
 	for i, finalizer := range mirror.Finalizers {
-		sum += maphash.Comparable(settledSeed, entry{-1 - i, finalizer, ""})
+		sum += digest.Of(entry{-1 - i, finalizer, ""})
 	}
 	return sum
 }

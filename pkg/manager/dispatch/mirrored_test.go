@@ -14,6 +14,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
+	"github.com/jobferry/jobferry/pkg/util/digest"
 )
 
 // running is the status of a mirror with n Pods that succeeded, and one that runs.
@@ -230,7 +231,7 @@ func checkReports(t *testing.T, plan Plan, want string) {
 // unmetParallelism is a patch that a worker changed back so many times.
 func unmetParallelism(tries int, last time.Time) Unmet {
 	return Unmet{
-		Diff: `{"spec":{"parallelism":1}}`, Notes: []mirror.Note{{Field: "spec.parallelism", Message: "changed back"}},
+		Diff: digest.Of(`{"spec":{"parallelism":1}}`), Notes: []mirror.Note{{Field: "spec.parallelism", Message: "changed back"}},
 		Tries: Attempts{Count: tries, Last: last},
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
+	"github.com/jobferry/jobferry/pkg/util/digest"
 )
 
 // Plan is what is to be done about a Job now.
@@ -45,7 +46,7 @@ type Plan struct {
 	HubBusy bool
 	// Settled is the digest of what the assigned worker's mirror and the Job agree in; zero: they
 	// don't, or it doesn't matter.
-	Settled uint64
+	Settled digest.Digest
 }
 
 // Reservation is capacity in a worker for the Pods of a Job, or of a shard of it.

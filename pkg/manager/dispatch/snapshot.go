@@ -17,6 +17,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/recentfields"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
+	"github.com/jobferry/jobferry/pkg/util/digest"
 )
 
 // Snapshot is all that a decision is made from: values, read once.
@@ -172,7 +173,7 @@ type Worker struct {
 	// taken back. Unseen: this process hasn't seen a mirror there, nor asked the worker for one.
 	Missed, Unseen bool
 	// Settled is the digest of what the mirror and the Job agreed in at the last look; zero: unknown.
-	Settled uint64
+	Settled digest.Digest
 	// Elsewhere are the Pods that the mirror counts and that ended in other workers: those of other
 	// shards, and those that a moved Job brought along.
 	Elsewhere mirror.Ended
@@ -209,8 +210,9 @@ type Loss struct {
 
 // Unmet is a patch of a mirror that the worker's admission changed back, or refused.
 type Unmet struct {
-	// Diff is the patch: the same one waits before it is tried again.
-	Diff string
+	// Diff stands for the patch: the same one waits before it is tried again. A patch may be as large
+	// as a Job.
+	Diff digest.Digest
 	// Notes say what became of it.
 	Notes []mirror.Note
 	// Tries counts how often it was tried in a row.
@@ -219,16 +221,17 @@ type Unmet struct {
 
 // Again returns the patch after one more attempt, which came out like this.
 func (u Unmet) Again(diff string, notes []mirror.Note, now time.Time) Unmet {
-	if u.Diff != diff {
+	of := digest.Of(diff)
+	if u.Diff != of {
 		u.Tries.Count = 0
 	}
-	return Unmet{Diff: diff, Notes: notes, Tries: Attempts{Count: u.Tries.Count + 1, Last: now}}
+	return Unmet{Diff: of, Notes: notes, Tries: Attempts{Count: u.Tries.Count + 1, Last: now}}
 }
 
 // wait is how long a patch has to wait, as the worker did not take it before; zero or less: not at
 // all. The first time it's so long, and then twice as long each time.
 func (u *Unmet) wait(diff string, first time.Duration, now time.Time) time.Duration {
-	if u.Diff != diff {
+	if u.Tries.Count == 0 || u.Diff != digest.Of(diff) {
 		return 0
 	}
 	return u.Tries.Last.Add(doubled(first, u.Tries.Count-1, maxUnmetBackoff)).Sub(now)

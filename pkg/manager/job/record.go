@@ -136,7 +136,7 @@ type mirrorMemory struct {
 	// unmet is the last patch, if the worker didn't take it.
 	unmet dispatch.Unmet
 	// settled is the digest of what mirror and hub Job agreed in at the last look.
-	settled uint64
+	settled digest.Digest
 	// patches and creations count the writes for what the mirror is to be.
 	patches, creations attempts
 	// asked is the mirror or Pod that the worker's events were read for, askedAt when, and answer what
