@@ -13,14 +13,11 @@ import (
 	"github.com/jobferry/jobferry/pkg/util/quantities"
 )
 
-// What is charged beside the size of a struct: for a string or another field, and for an entry of a
-// map.
+// What is charged beside the size of a struct: for a string or another field, and for a map.
 const (
 	fieldBytes = 48
-	entryBytes = 256
-	// Of exact estimates: of a text in a list, and of a map of one entry.
-	textBytes = 16
-	mapBytes  = 128
+	mapBytes   = 128
+	textBytes  = 16 // of a text in a list, by exact estimates
 )
 
 // Message returns about what decoding a message of a type allocates beside its own struct, and
@@ -69,13 +66,18 @@ type estimate struct {
 // message reads a message as the generated Unmarshal of its type does.
 func (e *estimate) message(of reflect.Type, data []byte) {
 	fields := fieldsOf(of)
+	before, nth := uint32(0), 0
 	for len(data) > 0 && e.left >= 0 && !e.costly {
 		tag, n := varint(data)
 		if n <= 0 {
 			return
 		}
 		data = data[n:]
-		size, field := 0, fields[uint32(tag>>3)] //nolint:gosec // the generated code cuts it off, too
+		number := uint32(tag >> 3) //nolint:gosec // the generated code cuts it off, too
+		if nth++; number != before {
+			before, nth = number, 1
+		}
+		size, field := 0, fields[number]
 		switch tag & 7 {
 		case 0:
 			_, size = varint(data)
@@ -95,7 +97,7 @@ func (e *estimate) message(of reflect.Type, data []byte) {
 			if field.number > 0 {              // many of them, packed
 				e.numbers(field, size)
 			} else {
-				e.field(of, field.of, data[:size])
+				e.field(of, field.of, nth, data[:size])
 			}
 		}
 		// 3 and 4 begin and end a group, in which there are fields as here.
@@ -117,8 +119,8 @@ func (e *estimate) numbers(of field, count int) {
 	}
 }
 
-// field charges a struct twice, as slices grow.
-func (e *estimate) field(in, of reflect.Type, content []byte) {
+// field charges a struct twice, as slices grow. It's the nth of its number in a row.
+func (e *estimate) field(in, of reflect.Type, nth int, content []byte) {
 	if e.exact {
 		e.exactField(of, content)
 		return
@@ -131,7 +133,7 @@ func (e *estimate) field(in, of reflect.Type, content []byte) {
 	case of == nil: // bytes, which are copied
 		e.left -= allocated(content)
 	case of.Kind() == reflect.Map:
-		e.left -= entryBytes + int64(of.Elem().Size()) //nolint:gosec // a struct's size
+		e.entry(of, nth)
 		e.message(of, content)
 	default:
 		e.left -= 2 * int64(of.Size()) //nolint:gosec // a struct's size
@@ -139,8 +141,21 @@ func (e *estimate) field(in, of reflect.Type, content []byte) {
 	}
 }
 
+// entry charges what a map allocates for its nth entry. With the first one it has room for eight,
+// and then it grows as slices do. Who writes other fields in between pays for more maps than there
+// are.
+func (e *estimate) entry(of reflect.Type, nth int) {
+	each := int64(of.Key().Size() + of.Elem().Size()) //nolint:gosec // sizes of types
+	switch {
+	case nth == 1:
+		e.left -= mapBytes + 8*each*9/8 // the allocator rounds up
+	case nth > 8:
+		e.left -= 5 * each
+	}
+}
+
 // exactField charges the allocator's rounding, by an eighth at most, and each entry of a map as one
-// that is in a map of its own, which has room for eight.
+// that is in a map of its own: growth is allocated, too.
 func (e *estimate) exactField(of reflect.Type, content []byte) {
 	switch {
 	case of == nil:
@@ -149,7 +164,7 @@ func (e *estimate) exactField(of reflect.Type, content []byte) {
 			e.left -= allocated(content) + 8
 		}
 	case of.Kind() == reflect.Map:
-		e.left -= mapBytes + 8*int64(of.Key().Size()+of.Elem().Size()) //nolint:gosec // sizes of types
+		e.entry(of, 1)
 		e.message(of, content)
 	default:
 		e.left -= int64(of.Size()) * 9 / 8 //nolint:gosec // a struct's size

@@ -1,17 +1,20 @@
 package decoded
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"math"
 	"reflect"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/jobferry/jobferry/pkg/util/jsonscan"
@@ -96,9 +99,60 @@ func isCounted(t *testing.T, read interface{ Unmarshal([]byte) error }, data []b
 
 // Each list of numbers that an API has counts.
 func TestAllListsOfNumbersCount(t *testing.T) {
+	eachField(t, func(of reflect.Type, f reflect.StructField, number uint32) {
+		if f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() < reflect.Complex64 && f.Type.Elem().Kind() != reflect.Uint8 &&
+			fieldsOf(of)[number].number != int64(f.Type.Elem().Size()) { //nolint:gosec // a number's size
+			t.Errorf("%v.%s doesn't count", of, f.Name)
+		}
+	})
+}
+
+// Each map that an API has counts by what it takes, with one entry or many. Each entry is written
+// with as few bytes as can be.
+func TestAllMapsCount(t *testing.T) {
+	type message interface{ Unmarshal([]byte) error }
 	known := map[reflect.Type]bool{}
-	var visit func(reflect.Type)
-	visit = func(of reflect.Type) {
+	eachField(t, func(of reflect.Type, f reflect.StructField, number uint32) {
+		if _, is := reflect.New(of).Interface().(message); f.Type.Kind() != reflect.Map || known[f.Type] || !is {
+			return
+		}
+		known[f.Type] = true
+		for _, entries := range []int{1, 8, 9, 15, 29, 1000} {
+			var data []byte
+			for i := range entries {
+				name := strconv.Itoa(i)[min(1, 1/entries):]
+				data = append(binary.AppendUvarint(data, uint64(number)<<3|2), byte(len(name)+2), 1<<3|2, byte(len(name)))
+				data = append(data, name...)
+			}
+			reads := make([]message, 1+2000/entries)
+			for i := range reads {
+				reads[i], _ = reflect.New(of).Interface().(message)
+			}
+			before := heapBytes()
+			for _, read := range reads {
+				if err := read.Unmarshal(data); err != nil {
+					t.Fatal(err)
+				}
+			}
+			took := (heapBytes() - before) / int64(len(reads))
+			size, _ := Message(of, data, math.MaxInt64)
+			runtime.KeepAlive(reads)
+			if took > size || size > 4*took {
+				t.Errorf("%v.%s with %d entries: it takes %d bytes, and the estimate is %d", of, f.Name, entries, took, size)
+			}
+		}
+	})
+	if !known[reflect.TypeFor[map[resourcev1.QualifiedName]resourcev1.DeviceAttribute]()] {
+		t.Errorf("%d maps are known", len(known))
+	}
+}
+
+// eachField visits the fields of all messages of Kubernetes' APIs.
+func eachField(t *testing.T, visit func(of reflect.Type, f reflect.StructField, number uint32)) {
+	t.Helper()
+	known := map[reflect.Type]bool{}
+	var visitType func(reflect.Type)
+	visitType = func(of reflect.Type) {
 		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice || of.Kind() == reflect.Map {
 			of = of.Elem()
 		}
@@ -108,16 +162,14 @@ func TestAllListsOfNumbersCount(t *testing.T) {
 		known[of] = true
 		for i := range of.NumField() {
 			f := of.Field(i)
-			visit(f.Type)
-			number, is := numberIn(f.Tag.Get("protobuf"))
-			if is && f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() < reflect.Complex64 && f.Type.Elem().Kind() != reflect.Uint8 &&
-				fieldsOf(of)[number].number != int64(f.Type.Elem().Size()) { //nolint:gosec // a number's size
-				t.Errorf("%v.%s doesn't count", of, f.Name)
+			visitType(f.Type)
+			if number, is := numberIn(f.Tag.Get("protobuf")); is {
+				visit(of, f, number)
 			}
 		}
 	}
 	for _, of := range scheme.Scheme.AllKnownTypes() {
-		visit(of)
+		visitType(of)
 	}
 	if len(known) < 1000 || !known[reflect.TypeFor[corev1.PodSecurityContext]()] {
 		t.Errorf("%d types are known", len(known))
