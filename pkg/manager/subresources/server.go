@@ -9,8 +9,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,13 +19,6 @@ import (
 // maxHTTP2Streams per connection: the hub's API server has one for many users.
 const maxHTTP2Streams = 1000
 
-// Strangers may have maxOfStrangers requests at a time together, and strangerTimeout to take an
-// answer.
-const (
-	maxOfStrangers  = 100
-	strangerTimeout = 10 * time.Second
-)
-
 // server is the API server, as a manager's Runnable.
 type server struct {
 	options    Options
@@ -36,15 +27,15 @@ type server struct {
 	collectors []prometheus.Collector // that it registers
 	handler    http.Handler
 	background func(context.Context)
-	// knows reports whether a request is of the hub's API server or another replica.
-	knows func(*http.Request) bool
+	// knows reports whether a request is of the hub's API server or another replica. Nil: the handler
+	// knows.
+	knows     func(*http.Request) bool
+	strangers serve.Strangers
 
 	// stopping is cancelled by stop, to end the streams.
 	stopping context.Context
 	stop     context.CancelFunc
 	serving  sync.WaitGroup // handlers, also those with hijacked connections
-	// strangers counts their requests.
-	strangers atomic.Int32
 }
 
 func newServer(options Options, logger logr.Logger) *server {
@@ -133,27 +124,16 @@ func (s *server) counted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.serving.Add(1)
 		defer s.serving.Done()
-		s.meet(r)
-		if c := serve.ConnOf(r.Context()); s.knows != nil && c != nil && c.IsStranger() {
-			defer s.strangers.Add(-1)
-			if s.strangers.Add(1) > maxOfStrangers {
-				panic(http.ErrAbortHandler) // an answer might wait for the client, and hold its headers
-			}
-			connection := http.NewResponseController(w)
-			_ = connection.SetWriteDeadline(time.Now().Add(strangerTimeout))
-			defer func() { _ = connection.Flush() }() // the request counts until its answer is taken
+		if s.knows == nil {
+			next.ServeHTTP(w, r)
+			return
 		}
-		next.ServeHTTP(w, r)
+		// TLS has proved by now whose certificate it is. What is open by those is bounded by limiter.
+		if c := serve.ConnOf(r.Context()); c != nil && c.IsStranger() && s.knows(r) {
+			c.Met()
+		}
+		s.strangers.Serve("", next, w, r)
 	})
-}
-
-// meet looks whether a request is of a client that is no stranger: of the hub's API server, or
-// another replica. TLS has proved by now whose certificate it is. What is open by them is bounded
-// by limiter.
-func (s *server) meet(r *http.Request) {
-	if c := serve.ConnOf(r.Context()); c != nil && c.IsStranger() && s.knows != nil && s.knows(r) {
-		c.Met()
-	}
 }
 
 // shutDown ends the streams at once, and other requests after ShutdownTimeout.

@@ -76,6 +76,8 @@ const maxReviews = 8
 type handler struct {
 	Backends
 	reviews *places.Places
+	// strangers are all clients until they're authorized.
+	strangers serve.Strangers
 }
 
 // New makes the handler of the API.
@@ -102,12 +104,17 @@ type userKey struct{}
 func (h *handler) authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer, ok, err := h.Authenticate.AuthenticateRequest(r)
-		if err != nil || !ok { // the reason isn't for an unknown client
-			http.Error(w, "Unauthorized", http.StatusUnauthorized)
+		if err != nil || !ok {
+			h.strangers.Serve("", http.HandlerFunc(unauthorized), w, r)
 			return
 		}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), userKey{}, answer.User)))
+		h.strangers.Serve(answer.User.GetName(), next, w, r.WithContext(context.WithValue(r.Context(), userKey{}, answer.User)))
 	})
+}
+
+// unauthorized doesn't tell an unknown client the reason.
+func unauthorized(w http.ResponseWriter, _ *http.Request) {
+	http.Error(w, "Unauthorized", http.StatusUnauthorized)
 }
 
 // serve serves a subresource of a Pod.
@@ -124,9 +131,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, subresource stri
 		WriteError(w, subresource, err)
 		return
 	}
-	if c := serve.ConnOf(r.Context()); c != nil {
-		c.Met()
-	}
+	serve.Met(r.Context())
 	h.Serve(w, r, *req)
 }
 
