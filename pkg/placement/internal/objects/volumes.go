@@ -102,12 +102,18 @@ func SlimStorageClass(class *storagev1.StorageClass) *storagev1.StorageClass {
 	return slim
 }
 
-// SlimCSINode keeps which drivers it has, and how many volumes they attach.
+// maxDrivers bounds the drivers of a node, which are compared with each that a Job needs there.
+const maxDrivers = 64
+
+// SlimCSINode keeps which drivers it has, and how many volumes they attach. A name that no API
+// server stores is none that a Job needs.
 func SlimCSINode(node *storagev1.CSINode) *storagev1.CSINode {
 	slim := &storagev1.CSINode{ObjectMeta: slimMeta(&node.ObjectMeta)}
-	for i := range node.Spec.Drivers {
-		d := &node.Spec.Drivers[i]
-		slim.Spec.Drivers = append(slim.Spec.Drivers, storagev1.CSINodeDriver{Name: d.Name, Allocatable: d.Allocatable})
+	drivers := node.Spec.Drivers[:min(len(node.Spec.Drivers), maxDrivers)]
+	for i := range drivers {
+		if d := &drivers[i]; len(d.Name) <= validation.DNS1123LabelMaxLength {
+			slim.Spec.Drivers = append(slim.Spec.Drivers, storagev1.CSINodeDriver{Name: d.Name, Allocatable: d.Allocatable})
+		}
 	}
 	slim.Spec.Drivers = slices.Clip(slim.Spec.Drivers)
 	return slim

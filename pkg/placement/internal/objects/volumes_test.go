@@ -101,3 +101,17 @@ func TestLabelsOfVolumesAreShort(t *testing.T) {
 		t.Errorf("%d labels are held", len(slim.Labels))
 	}
 }
+
+// A node's drivers are compared with those that each Job needs: no more is held of them than nodes
+// have.
+func TestDriversOfANodeAreBounded(t *testing.T) {
+	node := &storagev1.CSINode{}
+	node.Spec.Drivers = append(make([]storagev1.CSINodeDriver, 10), storagev1.CSINodeDriver{Name: strings.Repeat("x", 10_000)})
+	if slim := objects.SlimCSINode(node); len(slim.Spec.Drivers) != 10 {
+		t.Errorf("of 10 drivers, %d are held", len(slim.Spec.Drivers))
+	}
+	node.Spec.Drivers = make([]storagev1.CSINodeDriver, 100_000)
+	if slim := objects.SlimCSINode(node); len(slim.Spec.Drivers) > 100 {
+		t.Errorf("%d drivers are held", len(slim.Spec.Drivers))
+	}
+}

@@ -42,6 +42,9 @@
 //	  CSIStorageCapacities; CSINodes                        20,000; 10,000 24, 16 MiB
 //	  StorageClasses, CSIDrivers                             1,000 each     4 MiB each
 //
+// Of a CSINode, it holds 64 drivers: further ones aren't known to be on the node, nor what they
+// attach at most.
+//
 // It doesn't hold the Pod template of mirrors with a template of more than 64 KiB, and of further
 // ones when half of the memory is used. For these no change of the template is reported (Drift),
 // and the mirror is created again if the hub changes the template of a suspended Job.
