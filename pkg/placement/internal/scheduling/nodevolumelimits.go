@@ -38,6 +38,7 @@ func nodeVolumeLimits(j *Job, v view) filter {
 		return nil
 	}
 	return func(p *place) *Reason {
+		v.work.spend(volumeWork*len(wanted), volumesField)
 		csi := v.Volumes.Nodes[p.node.Object.Name]
 		for i := range wanted {
 			if v.Volumes.lacks(csi, wanted[i].driver) {

@@ -1,6 +1,7 @@
 package scheduling
 
 import (
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -62,4 +63,28 @@ func TestDriverThatMustBeOnTheNode(t *testing.T) {
 	expect(t, w.judgeStored(volumes, data, 8), FitsNow, 8, "")
 	volumes.Drivers = map[string]*storagev1.CSIDriver{"example.com": {Spec: storagev1.CSIDriverSpec{PreventPodSchedulingIfMissing: ptr.To(true)}}}
 	expect(t, w.judgeStored(volumes, data, 5), FitsNow, 4, noDriver.Message) // on node b
+}
+
+// Each driver that a Job needs is sought among those of each node, also if the nodes have none.
+func TestDriversOfAJobAreWork(t *testing.T) {
+	const nodes, drivers = 50, 200
+	w := &world{}
+	for n := range nodes {
+		w.node(fmt.Sprint("n", n))
+	}
+	s := NewSnapshot(w.nodes, w.pods, nil)
+	s.Volumes = &Volumes{Classes: map[string]*storagev1.StorageClass{}, Drivers: map[string]*storagev1.CSIDriver{}}
+	j := jobOf(func(p *corev1.PodTemplateSpec) {
+		for d := range drivers {
+			name := fmt.Sprint("driver-", d)
+			s.Volumes.Classes[name] = &storagev1.StorageClass{Provisioner: name}
+			s.Volumes.Drivers[name] = &storagev1.CSIDriver{Spec: storagev1.CSIDriverSpec{PreventPodSchedulingIfMissing: ptr.To(true)}}
+			claim := &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: &name}}
+			p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: ephemeral(claim)})
+		}
+	})
+	expect(t, j.Judge(s, 1), Never, 0, noDriver.Message)
+	if work := workOn(s, j); work < nodes*drivers {
+		t.Errorf("%d drivers on %d nodes are work of %d", drivers, nodes, work)
+	}
 }
