@@ -9,18 +9,22 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
-// requiredOf is by what a Pod's node selector and required node affinity select nodes. A term that
-// can't be parsed selects none, and is left out: it would cost errors, with their texts, for each
-// node.
+// requiredOf is by what a Pod's node selector and required node affinity select nodes.
 func requiredOf(spec *corev1.PodSpec) nodeaffinity.RequiredNodeAffinity {
 	required := requiredTerms(spec)
 	if required == nil {
 		return nodeaffinity.NewRequiredNodeAffinity(spec.NodeSelector, nil)
 	}
-	terms := slices.DeleteFunc(slices.Clone(required.NodeSelectorTerms), isInvalid)
+	terms := ValidTerms(required)
 	return nodeaffinity.NewRequiredNodeAffinity(spec.NodeSelector, &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms},
 	}})
+}
+
+// ValidTerms are those that select nodes. One that can't be parsed selects none: it would cost
+// errors, with their texts, for each node.
+func ValidTerms(of *corev1.NodeSelector) []corev1.NodeSelectorTerm {
+	return slices.DeleteFunc(slices.Clone(of.NodeSelectorTerms), isInvalid)
 }
 
 // isInvalid reports whether a term can't be parsed, by its first fault.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/component-helpers/storage/volume"
 
+	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 	"github.com/jobferry/jobferry/pkg/placement/internal/change"
 	"github.com/jobferry/jobferry/pkg/placement/internal/scheduling"
 )
@@ -65,10 +66,10 @@ func SlimClaim(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClai
 const maxTopologyBytes = 512
 
 func affordable(affinity *corev1.VolumeNodeAffinity) *corev1.VolumeNodeAffinity {
-	if affinity.Size() > maxTopologyBytes {
+	if affinity.Size() > maxTopologyBytes || affinity == nil || affinity.Required == nil {
 		return nil
 	}
-	return affinity
+	return &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: capacity.ValidTerms(affinity.Required)}}
 }
 
 // SlimVolume keeps where it can be used, by which driver, and by which claims.

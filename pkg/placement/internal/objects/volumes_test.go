@@ -1,6 +1,7 @@
 package objects_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,6 +91,23 @@ func TestTopologiesAreBounded(t *testing.T) {
 	if objects.SlimVolume(pv).Spec.NodeAffinity == nil || objects.SlimStorageClass(class).AllowedTopologies == nil ||
 		objects.SlimCSIStorageCapacity(left).NodeTopology.Size() == 0 {
 		t.Error("those of the usual size aren't kept")
+	}
+}
+
+// A term that no API server stores selects no node: it would be read, with an error, for each one.
+func TestTermsThatSelectNothingArentHeld(t *testing.T) {
+	invalid := corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "-"}}}
+	valid := corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "zone", Operator: corev1.NodeSelectorOpExists}}}
+	pv := &corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{
+		NodeSelectorTerms: append(slices.Repeat([]corev1.NodeSelectorTerm{invalid}, 40), valid),
+	}}}}
+	held := objects.SlimVolume(pv).Spec.NodeAffinity.Required.NodeSelectorTerms
+	if len(held) != 1 || held[0].MatchExpressions[0].Key != "zone" || len(pv.Spec.NodeAffinity.Required.NodeSelectorTerms) != 41 {
+		t.Errorf("%d terms are held", len(held))
+	}
+	pv.Spec.NodeAffinity.Required.NodeSelectorTerms = []corev1.NodeSelectorTerm{invalid}
+	if a := objects.SlimVolume(pv).Spec.NodeAffinity; a == nil || a.Required == nil {
+		t.Error("a volume that no node reaches seems to be everywhere")
 	}
 }
 

@@ -116,7 +116,7 @@ func (s *volumesState) readClaim(key types.NamespacedName) {
 	case s.Volumes.Volumes[claim.Spec.VolumeName] == nil:
 		s.refused = &volumeGone
 	default:
-		s.bound = append(s.bound, reachOf(s.Volumes.Volumes[claim.Spec.VolumeName]))
+		s.bound = append(s.bound, s.reachOf(s.Volumes.Volumes[claim.Spec.VolumeName]))
 	}
 }
 

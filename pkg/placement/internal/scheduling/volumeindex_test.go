@@ -133,6 +133,32 @@ func TestSelectorsThatAreReadAgainAreWork(t *testing.T) {
 				term.MatchExpressions[0].Operator, term.MatchExpressions[0].Values = corev1.NodeSelectorOpIn, values[:200]
 			}
 		}, true},
+		"few nodes of each volume": {func(v *Volumes, _ *corev1.PersistentVolumeClaim) {
+			for i := range 500 {
+				term := &v.local(fmt.Sprint("v", i), "nowhere").Spec.NodeAffinity.Required.NodeSelectorTerms[0]
+				term.MatchExpressions[0] = corev1.NodeSelectorRequirement{Key: "none", Operator: corev1.NodeSelectorOpExists}
+			}
+		}, true},
+		"the nodes of volumes that are bound": {func(v *Volumes, c *corev1.PersistentVolumeClaim) {
+			for i := range 15 {
+				name := fmt.Sprint("v", i)
+				term := &v.local(name, "").Spec.NodeAffinity.Required.NodeSelectorTerms[0]
+				term.MatchExpressions[0] = corev1.NodeSelectorRequirement{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpExists}
+				term.MatchExpressions = slices.Repeat(term.MatchExpressions, 20)
+				bound := c.DeepCopy()
+				bound.Spec.VolumeName = name
+				v.Claims["ns"][name] = bound
+			}
+		}, true},
+		"many volumes that are bound": {func(v *Volumes, c *corev1.PersistentVolumeClaim) {
+			for i := range 15 {
+				name := fmt.Sprint("v", i)
+				v.local(name, "").Spec.NodeAffinity = nil
+				bound := c.DeepCopy()
+				bound.Spec.VolumeName = name
+				v.Claims["ns"][name] = bound
+			}
+		}, false},
 		"the nodes of storage": {func(v *Volumes, _ *corev1.PersistentVolumeClaim) {
 			v.Drivers = map[string]*storagev1.CSIDriver{"example.com": {Spec: storagev1.CSIDriverSpec{StorageCapacity: ptr.To(true)}}}
 			v.Capacities = map[string][]*storagev1.CSIStorageCapacity{"late": {{
@@ -148,7 +174,13 @@ func TestSelectorsThatAreReadAgainAreWork(t *testing.T) {
 		row.change(volumes, claim)
 		s := NewSnapshot(w.nodes, w.pods, nil)
 		s.Volumes = volumes
-		j := jobOf(func(p *corev1.PodTemplateSpec) { p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: data}} })
+		j := jobOf(func(p *corev1.PodTemplateSpec) {
+			for name := range volumes.Claims["ns"] {
+				p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+					PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name},
+				}})
+			}
+		})
 		j.Lightly()
 		if j.Judge(s, 100); j.TooMuch() != row.tooMuch {
 			t.Errorf("%s: %.2f of the work that is judged lightly", name, j.Work())

@@ -33,8 +33,9 @@ func (s *volumesState) unreachable(node *corev1.Node) *Reason {
 	if s.refused != nil {
 		return s.refused
 	}
-	s.work.spend(volumeWork*(len(s.bound)+len(s.made)), volumesField)
+	s.work.spend(volumeWork*len(s.made), volumesField)
 	for i := range s.bound {
+		s.work.spend(volumeWork+s.bound[i].work/reachComparisons, volumesField)
 		if reason := s.bound[i].refuses(node); reason != nil {
 			return reason
 		}
@@ -132,13 +133,14 @@ func (s *volumesState) choose(b *binding, node *corev1.Node, used map[string]*co
 	b.pv = nil
 	capacities := s.Capacities[volume.GetPersistentVolumeClaimClass(b.claim)]
 	read := unusual(capacity.ReadingOf(b.claim.Spec.Selector))
-	for _, pv := range b.candidates {
-		read += unusual(nodesReadingOf(pv))
-	}
 	for _, c := range capacities {
 		read += unusual(capacity.ReadingOf(c.NodeTopology))
 	}
-	s.work.spend(volumeWork*(1+len(b.candidates)+len(capacities))+capacity.ReadWeight*read, volumesField)
+	work := volumeWork*(1+len(b.candidates)+len(capacities)) + capacity.ReadWeight*read
+	for _, pv := range b.candidates {
+		work += reachWork(pv)
+	}
+	s.work.spend(work, volumesField)
 	if pv, err := volume.FindMatchingVolume(b.claim, b.candidates, node, used, true, true); err == nil {
 		b.pv = pv
 	}
@@ -147,19 +149,6 @@ func (s *volumesState) choose(b *binding, node *corev1.Node, used map[string]*co
 // unusual is how much more is read of a selector than of those that people write, which volumeWork
 // is for.
 func unusual(reading int) int { return max(reading-8, 0) }
-
-// nodesReadingOf a volume is what is read of the nodes that reach it.
-func nodesReadingOf(pv *corev1.PersistentVolume) (n int) {
-	if pv.Spec.NodeAffinity == nil || pv.Spec.NodeAffinity.Required == nil {
-		return 0
-	}
-	for _, t := range pv.Spec.NodeAffinity.Required.NodeSelectorTerms {
-		for i := range t.MatchExpressions {
-			n += 1 + len(t.MatchExpressions[i].Values)
-		}
-	}
-	return n
-}
 
 func requestedStorage(claim *corev1.PersistentVolumeClaim) *resource.Quantity {
 	return claim.Spec.Resources.Requests.Storage()
@@ -192,7 +181,7 @@ func (s *volumesState) add(p *place) bool {
 		}
 		switch {
 		case b.shared && b.pv != nil:
-			s.bound = append(s.bound, reachOf(s.Volumes.Volumes[b.pv.Name]))
+			s.bound = append(s.bound, s.reachOf(s.Volumes.Volumes[b.pv.Name]))
 		case b.shared:
 			s.made = append(s.made, b.claim)
 		}

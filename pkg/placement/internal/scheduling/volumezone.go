@@ -15,12 +15,15 @@ var otherZone = Reason{"VolumeZone", "node(s) had no available volume zone", vol
 type reach struct {
 	// affinity is nil if that is everywhere.
 	affinity *nodeaffinity.LazyErrorNodeSelector
+	// work is what it took to read that.
+	work int
 	// zones are the volume's labels of zones and regions.
 	zones map[string][]string
 }
 
-func reachOf(pv *corev1.PersistentVolume) reach {
-	var r reach
+func (s *volumesState) reachOf(pv *corev1.PersistentVolume) reach {
+	r := reach{work: reachWork(pv)}
+	s.work.spend(volumeWork+r.work, volumesField)
 	if a := pv.Spec.NodeAffinity; a != nil && a.Required != nil {
 		r.affinity = nodeaffinity.NewLazyErrorNodeSelector(a.Required)
 	}
@@ -33,6 +36,21 @@ func reachOf(pv *corev1.PersistentVolume) reach {
 		}
 	}
 	return r
+}
+
+// reachWork is what it takes to read by which nodes a volume can be used.
+func reachWork(pv *corev1.PersistentVolume) (work int) {
+	if pv.Spec.NodeAffinity == nil || pv.Spec.NodeAffinity.Required == nil {
+		return 0
+	}
+	for i := range pv.Spec.NodeAffinity.Required.NodeSelectorTerms {
+		t := &pv.Spec.NodeAffinity.Required.NodeSelectorTerms[i]
+		work += reachTerm + reachRequirement*(len(t.MatchExpressions)+len(t.MatchFields))
+		for k := range t.MatchExpressions {
+			work += reachValue * len(t.MatchExpressions[k].Values)
+		}
+	}
+	return work
 }
 
 // refuses says why a volume can't be used on a node. Only the node's labels count for that.

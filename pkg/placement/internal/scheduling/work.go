@@ -22,6 +22,12 @@ const (
 	takingWork = 4  // to find what a Pod takes of one resource there
 	takeWork   = 8  // to leave out a Pod that may be preempted, or to keep it
 	optionWork = 8  // to choose it, or another place
+
+	// To read, of the nodes that reach a volume, a term, a requirement or a value. To compare them
+	// with a node takes a part of it.
+	reachTerm, reachRequirement, reachValue = 8, 240, 35
+	reachComparisons                        = 8
+
 	// lookEvery is the work between two looks at the clock.
 	lookEvery = 200_000
 	// domainsPerWork is how many domains are counted in one unit.
