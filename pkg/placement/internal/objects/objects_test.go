@@ -299,3 +299,16 @@ func TestChangesAreTakenNoticeOfAtAPace(t *testing.T) {
 		})
 	}
 }
+
+// A claim that a worker says is reserved for very many is reserved for as many as can be.
+func TestConsumersOfAClaimAreBounded(t *testing.T) {
+	claim := &resourcev1.ResourceClaim{}
+	claim.Status.ReservedFor = make([]resourcev1.ResourceClaimConsumerReference, 100_000)
+	if held := objects.SlimResourceClaim(claim).Status.ReservedFor; len(held) != 256 || cap(held) > 1000 {
+		t.Errorf("%d consumers are held, in a list for %d", len(held), cap(held))
+	}
+	claim.Status.ReservedFor = claim.Status.ReservedFor[:256]
+	if held := objects.SlimResourceClaim(claim).Status.ReservedFor; len(held) != 256 {
+		t.Errorf("of 256 consumers, %d are held", len(held))
+	}
+}

@@ -1,6 +1,8 @@
 package objects
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -54,10 +56,13 @@ func SlimResourceSlice(slice *resourcev1.ResourceSlice) *resourcev1.ResourceSlic
 }
 
 // SlimResourceClaim keeps what is asked for, and which devices are allocated, to whom and for which
-// nodes.
+// nodes. Each judgement of a Job that names the claim looks at all to whom: API servers store few.
 func SlimResourceClaim(claim *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
 	slim := &resourcev1.ResourceClaim{ObjectMeta: slimMeta(&claim.ObjectMeta), Spec: claim.Spec}
 	slim.UID, slim.Status.ReservedFor = claim.UID, claim.Status.ReservedFor
+	if len(slim.Status.ReservedFor) > resourcev1.ResourceClaimReservedForMaxSize {
+		slim.Status.ReservedFor = slices.Clone(slim.Status.ReservedFor[:resourcev1.ResourceClaimReservedForMaxSize])
+	}
 	if from := claim.Status.Allocation; from != nil {
 		slim.Status.Allocation = &resourcev1.AllocationResult{
 			Devices: resourcev1.DeviceAllocationResult{Results: from.Devices.Results}, NodeSelector: from.NodeSelector,
