@@ -13,10 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
 // A tenant has many Jobs with selectors of as many values as fit into them: neither a Pod of his
@@ -154,5 +156,46 @@ func TestMadeUpControllersShareASeries(t *testing.T) {
 	}
 	if n := value(t, m.jobsByExternalControllers.WithLabelValues("")); n != 2*maxControllers {
 		t.Errorf("%v Jobs counted without a name", n)
+	}
+}
+
+// countedPods counts what is read of an index.
+type countedPods struct {
+	indexedPods
+	read int
+}
+
+func (c *countedPods) podsBy(value string) ([]*corev1.Pod, error) {
+	pods, err := c.indexedPods.podsBy(value)
+	c.read += len(pods)
+	return pods, err
+}
+
+// A tenant has very many Pods without a controller: syncs of others' Jobs in his namespace don't
+// look at them, and find those that they may adopt.
+func TestPodsWithoutAControllerCostNoSync(t *testing.T) {
+	c := newCluster(t, Options{})
+	store := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, podIndexers)
+	pods := &countedPods{indexedPods: indexedPods{store}}
+	c.jobs.cached = pods
+	add := func(name string, labels map[string]string) {
+		if err := store.Add(aPod(name, func(p *corev1.Pod) { p.OwnerReferences, p.Labels = nil, labels })); err != nil {
+			t.Fatal(err)
+		}
+	}
+	uid := map[string]string{batchv1.ControllerUidLabel: "job-uid"}
+	add("orphan", uid)
+	for i := range 1000 {
+		add(fmt.Sprint(i), map[string]string{batchv1.ControllerUidLabel: fmt.Sprint(i), "job": "job-uid"})
+	}
+	for name, row := range map[string]struct {
+		selects     map[string]string
+		found, read int
+	}{"by its UID": {uid, 1, 1}, "by another label": {map[string]string{"job": "job-uid"}, 1000, 1001}} {
+		pods.read = 0
+		job := aJob(func(j *batchv1.Job) { j.Spec.Selector.MatchLabels = row.selects })
+		if found, err := c.jobs.podsOf(job, plan.SelectorOf(job)); err != nil || len(found) != row.found || pods.read != row.read {
+			t.Errorf("%s: %d Pods are found, and %d looked at: %v", name, len(found), pods.read, err)
+		}
 	}
 }

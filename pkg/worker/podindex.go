@@ -14,7 +14,7 @@ import (
 )
 
 // controllerIndex finds Pods by the UID of the Job that controls them, and those without a
-// controller by their namespace.
+// controller by their namespace, and by the UID of the Job that their label says is to adopt them.
 const controllerIndex = "jobferry.dev/controller"
 
 // podIndex finds the Pods to which indexPod gives a value. They belong to the cache and must not be
@@ -34,7 +34,11 @@ func asPod(object any) *corev1.Pod {
 // indexPod returns the Pod's value in controllerIndex; none for a Pod that no Job can ever own.
 func indexPod(o client.Object) []string {
 	if metav1.GetControllerOfNoCopy(o) == nil {
-		return []string{withoutController(o.GetNamespace())}
+		all := withoutController(o.GetNamespace(), "")
+		if uid := o.GetLabels()[batchv1.ControllerUidLabel]; uid != "" {
+			return []string{all, withoutController(o.GetNamespace(), uid)}
+		}
+		return []string{all}
 	}
 	if ref := jobRef(o); ref != nil {
 		return []string{string(ref.UID)}
@@ -42,8 +46,9 @@ func indexPod(o client.Object) []string {
 	return nil
 }
 
-// withoutController is the value of the namespace's Pods without a controller. No UID has a slash.
-func withoutController(namespace string) string { return namespace + "/" }
+// withoutController is the value of the namespace's Pods without a controller, whose label has a
+// UID; empty: of all of them. No UID has a slash.
+func withoutController(namespace, uid string) string { return namespace + "/" + uid }
 
 // jobRef returns the reference to the Job that controls the object, nil if none does. Other API
 // groups have a kind Job, too.

@@ -34,7 +34,7 @@ func TestIndexedPods(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
-	for value, want := range map[string]*corev1.Pod{"job-uid": all["ours"], withoutController("ns"): all["bare"], "none": nil} {
+	for value, want := range map[string]*corev1.Pod{"job-uid": all["ours"], withoutController("ns", ""): all["bare"], withoutController("ns", "uid"): nil, "none": nil} {
 		got, err := indexedPods{store}.podsBy(value)
 		if err != nil || !slices.Equal(got, slices.DeleteFunc([]*corev1.Pod{want}, func(p *corev1.Pod) bool { return p == nil })) {
 			t.Errorf("%s: %v, %v", value, got, err)

@@ -41,13 +41,14 @@ func (r *reconciler) gather(ctx context.Context, job *batchv1.Job, known *pendin
 }
 
 // podsOf returns the Pods of the Job and those that it could adopt. They belong to the cache and
-// must not be changed.
+// must not be changed. A Job whose selector wants its UID, as they do by default, isn't compared
+// with all Pods of its namespace that have no controller.
 func (r *reconciler) podsOf(job *batchv1.Job, selector plan.Selector) ([]*corev1.Pod, error) {
 	pods, err := r.cached.podsBy(string(job.UID))
 	if err != nil {
 		return nil, err
 	}
-	bare, err := r.cached.podsBy(withoutController(job.Namespace))
+	bare, err := r.cached.podsBy(withoutController(job.Namespace, selector.Value(batchv1.ControllerUidLabel)))
 	if err != nil {
 		return nil, err
 	}
