@@ -288,6 +288,27 @@ func TestManyRequestsAreWork(t *testing.T) {
 	}
 }
 
+// A large template that many claims of a Pod have is packed and hashed once for all of them.
+func TestATemplateIsHashedOnce(t *testing.T) {
+	o, _ := hostileWorker(func(o *Objects) {
+		spec := &o.Templates[0].Spec.Spec
+		spec.Devices.Config = []resourcev1.DeviceClaimConfiguration{{Requests: []string{strings.Repeat("x", 100_000)}}}
+	})
+	cost := func(claims int) uint64 {
+		spec := podSpec(func(s *corev1.PodSpec) {
+			for i := range claims {
+				s.ResourceClaims = append(s.ResourceClaims, corev1.PodResourceClaim{Name: fmt.Sprint(i), ResourceClaimTemplateName: ptr.To("t")})
+			}
+		})
+		trial := New(o).Trial("ns", spec, scheduling.Now).(*trial)
+		trial.wish(nil) // what is found out about selectors is kept
+		return costtest.Of(func() { trial.wish(nil) })
+	}
+	if one, many := cost(1), cost(1000); many > 5*one {
+		t.Errorf("%d KiB for a claim, and %d KiB for 1,000", one>>10, many>>10)
+	}
+}
+
 // A worker that uses its allowance up gets none back by a change of its classes.
 func TestAChangeOfClassesGivesNoWorkBack(t *testing.T) {
 	o, nodes := hostileWorker(hostile["very many combinations"])
