@@ -171,21 +171,25 @@ func (p *place) isNextLocked() bool {
 	return first == nil && p.isOnce || first != nil && first.key == p.key
 }
 
-// firstLocked is the Job whose turn it is; nil: none waits for others than its own namespace's.
-func (p *places) firstLocked() *waiter {
-	now := p.clock.Now()
-	for i := 0; i < len(p.queues); {
-		q := p.queues[i]
-		switch head := q.jobs[0]; {
-		case now.Sub(head.at) > waitsFor:
-			p.leaveLocked(head.key) // the queue may be gone with it
-		case p.fits(q.namespace, head.weight):
-			return head
-		default:
-			i++
+// firstLocked is the Job whose turn it is; nil: none waits for others than its own namespace's. It
+// drops those before it that haven't asked for long, however many, in one go.
+func (p *places) firstLocked() (first *waiter) {
+	now, gone := p.clock.Now(), false
+	for _, q := range p.queues {
+		for len(q.jobs) > 0 && now.Sub(q.jobs[0].at) > waitsFor {
+			delete(p.waiting, q.jobs[0].key)
+			q.jobs = q.jobs[1:]
+		}
+		gone = gone || len(q.jobs) == 0
+		if len(q.jobs) > 0 && p.fits(q.namespace, q.jobs[0].weight) {
+			first = q.jobs[0]
+			break
 		}
 	}
-	return nil
+	if gone {
+		p.queues = slices.DeleteFunc(p.queues, func(q *namespaceQueue) bool { return len(q.jobs) == 0 })
+	}
+	return first
 }
 
 func (p *places) queueOf(namespace string) int {
@@ -217,7 +221,8 @@ func (p *places) leaveLocked(key types.NamespacedName) {
 	delete(p.waiting, key)
 	i := p.queueOf(key.Namespace)
 	q := p.queues[i]
-	if q.jobs = slices.DeleteFunc(q.jobs, func(o *waiter) bool { return o == w }); len(q.jobs) == 0 {
+	at := slices.Index(q.jobs, w) // nearly always the first
+	if q.jobs = slices.Delete(q.jobs, at, at+1); len(q.jobs) == 0 {
 		p.queues = slices.Delete(p.queues, i, i+1)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -139,6 +140,24 @@ func TestAPlaceIsNotKeptForAJobThatIsGone(t *testing.T) {
 	c.asks(next, 30<<20, true)
 	if len(c.waiting)+len(c.queues) > 0 {
 		t.Errorf("left: %v", c.waiting)
+	}
+}
+
+// Very many Jobs of a namespace have waited, and don't ask any more: they're dropped in one go. If
+// each were sought among the others, that would take longer than a test may.
+func TestJobsThatDontAskAreDroppedAtOnce(t *testing.T) {
+	const many = 1 << 19
+	c := newAskers(t)
+	large := c.job("a", "large")
+	c.asks(large, 3*wholeBytes, true)
+	for i := range many {
+		c.asks(c.job("many", strconv.Itoa(i)), 30<<20, false)
+	}
+	c.clock.Step(waitsFor + 1)
+	large.release()
+	c.wakes()
+	if len(c.waiting)+len(c.queues) > 0 {
+		t.Errorf("%d Jobs wait", len(c.waiting))
 	}
 }
 
