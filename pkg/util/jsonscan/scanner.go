@@ -86,7 +86,7 @@ func (s *Scanner) skipString() {
 // call, the member's value is the next one. It needs not be passed.
 func (s *Scanner) Object(member func(name []byte)) {
 	s.nested('{', func() {
-		name := unquoted(s.Skip())
+		name := Unquoted(s.Skip())
 		if s.Next() == ':' {
 			s.at++
 		}
@@ -143,6 +143,23 @@ func (s *Scanner) Values() int {
 	return n
 }
 
+// Scalars passes all that follows, and calls a function with the text of each value that has no
+// others in it, however deep it is.
+func (s *Scanner) Scalars(do func(text []byte)) {
+	for {
+		switch s.Next() {
+		case 0:
+			return
+		case '{', '}', '[', ']', ',', ':':
+			s.at++
+		default:
+			if text := s.Skip(); s.Next() != ':' { // which follows a name
+				do(text)
+			}
+		}
+	}
+}
+
 // Member returns the text of a value in an object, by the names on the way to it; nil: there is
 // none.
 func Member(object []byte, names ...string) (value []byte) {
@@ -158,8 +175,8 @@ func Member(object []byte, names ...string) (value []byte) {
 	return value
 }
 
-// unquoted is what a string says.
-func unquoted(text []byte) []byte {
+// Unquoted is what a string says.
+func Unquoted(text []byte) []byte {
 	if bytes.IndexByte(text, '\\') >= 0 {
 		var s string
 		_ = json.Unmarshal(text, &s) // what isn't a string has no name

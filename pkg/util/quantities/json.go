@@ -1,10 +1,11 @@
 package quantities
 
 import (
-	"bytes"
 	"encoding/json"
 	"reflect"
 	"strings"
+
+	"github.com/jobferry/jobferry/pkg/util/jsonscan"
 )
 
 // HasCostlyJSON reports whether JSON has a costly quantity, where a type has quantities. Without a
@@ -13,61 +14,46 @@ func HasCostlyJSON(text []byte, of reflect.Type) bool {
 	if !MayHaveCostly(text) || !json.Valid(text) { // what is valid isn't nested deeply
 		return false
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	return (&jsonReader{Decoder: d, known: of != nil}).hasCostly(of)
-}
-
-// jsonReader reads JSON token by token: of keys that are there twice, both are decoded.
-type jsonReader struct {
-	*json.Decoder
-	known bool
-}
-
-// hasCostly reads the next value. It is that of a type, or nil for one without quantities.
-func (r *jsonReader) hasCostly(of reflect.Type) bool {
-	token, err := r.Token()
-	if err != nil {
-		return false // nothing decodes it
+	s := jsonscan.New(text)
+	if of != nil {
+		return hasCostly(s, of)
 	}
-	switch token := token.(type) {
-	case json.Delim:
-		return r.hasCostlyElement(token, of)
-	case json.Number:
-		return r.isCostly(string(token), of)
-	case string:
-		return r.isCostly(token, of)
-	}
-	return false
+	costly := false
+	s.Scalars(func(value []byte) {
+		text := string(jsonscan.Unquoted(value))
+		isNumber := strings.Trim(strings.TrimSpace(text), "+-0123456789.eEinumkKMGTP") == ""
+		costly = costly || isNumber && IsCostly(text)
+	})
+	return costly
 }
 
-func (r *jsonReader) isCostly(text string, of reflect.Type) bool {
-	return (of == Type || !r.known && strings.Trim(strings.TrimSpace(text), "+-0123456789.eEinumkKMGTP") == "") && IsCostly(text)
+// hasCostly passes the next value. It is that of a type, or nil for one without quantities. Of
+// names that are there twice, both are decoded.
+func hasCostly(s *jsonscan.Scanner, of reflect.Type) (costly bool) {
+	switch first := s.Next(); {
+	case of == nil: // however deep it is
+		s.Skip()
+	case first == '{':
+		s.Object(func(name []byte) { costly = hasCostly(s, memberOf(of, string(name))) || costly })
+	case first == '[':
+		s.List(func() { costly = hasCostly(s, elementOf(of)) || costly })
+	default:
+		costly = of == Type && IsCostly(string(jsonscan.Unquoted(s.Skip())))
+	}
+	return costly
 }
 
-func (r *jsonReader) hasCostlyElement(begin json.Delim, of reflect.Type) bool {
-	for r.More() {
-		element := elementOf(of)
-		if begin == '{' {
-			key, err := r.Token()
-			if err != nil {
-				return false
-			}
-			if of != nil && of.Kind() == reflect.Struct {
-				element = jsonFieldOf(of, key.(string)) //nolint:forcetypeassert // a key is a string
-			}
-		}
-		if r.hasCostly(element) {
-			return true
-		}
+// memberOf is the type of a member of an object; nil: it has none.
+func memberOf(of reflect.Type, name string) reflect.Type {
+	if of.Kind() == reflect.Struct {
+		return jsonFieldOf(of, name)
 	}
-	_, _ = r.Token() // the end, or what isn't JSON
-	return false
+	return elementOf(of)
 }
 
 // elementOf is the type of a list's or map's elements; nil: it has none.
 func elementOf(of reflect.Type) reflect.Type {
-	if of == nil || of.Kind() != reflect.Slice && of.Kind() != reflect.Map {
+	if of.Kind() != reflect.Slice && of.Kind() != reflect.Map {
 		return nil
 	}
 	return withoutPointer(of.Elem())
