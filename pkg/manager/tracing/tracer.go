@@ -6,10 +6,12 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 	batchv1 "k8s.io/api/batch/v1"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/tracing/spans"
 	"github.com/jobferry/jobferry/pkg/util/text"
 )
@@ -81,15 +83,14 @@ func attributesOf(job *batchv1.Job, span spans.Span) []attribute.KeyValue {
 	return attributes
 }
 
-// linked links the trace of whoever has created the Job.
+// linked links the trace of whoever has created the Job, if its annotation is a W3C trace context.
 func linked(job *batchv1.Job) []trace.SpanStartOption {
-	link, ok := spans.LinkOf(job)
-	if !ok {
+	carrier := propagation.MapCarrier{"traceparent": job.Annotations[v1alpha1.AnnotationTraceParent]}
+	of := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), carrier))
+	if !of.IsValid() {
 		return nil
 	}
-	return []trace.SpanStartOption{trace.WithLinks(trace.Link{SpanContext: trace.NewSpanContext(trace.SpanContextConfig{
-		TraceID: trace.TraceID(link.Trace), SpanID: trace.SpanID(link.Span), Remote: true,
-	})})}
+	return []trace.SpanStartOption{trace.WithLinks(trace.Link{SpanContext: of})}
 }
 
 // derived is the SDK's generator of IDs, which takes those that export has put into the context.

@@ -2,6 +2,7 @@ package spans
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"strings"
 	"time"
 
@@ -17,8 +18,8 @@ type SpanID [8]byte
 // TraceOf returns the ID of a Job's trace.
 func TraceOf(uid types.UID) TraceID {
 	var id TraceID
-	digits := strings.ReplaceAll(string(uid), "-", "")
-	if !decode(id[:], digits) || id == (TraceID{}) { // no API server of Kubernetes makes such UIDs
+	digits, err := hex.DecodeString(strings.ReplaceAll(string(uid), "-", ""))
+	if copy(id[:], digits); err != nil || len(digits) != len(id) || id == (TraceID{}) { // no API server of Kubernetes makes such UIDs
 		binary.BigEndian.PutUint64(id[:8], hash(string(uid), 1))
 		binary.BigEndian.PutUint64(id[8:], hash(string(uid), 2))
 	}
