@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/kubectl/pkg/util/templates"
 
 	"github.com/jobferry/jobferry/pkg/plugin/access"
@@ -39,7 +40,7 @@ func newPods(c *cli) *cobra.Command {
 		if out.asTable() {
 			err = c.table(show.Pods(pods.Items, c.now(), out.format() == wide), fmt.Sprintf("The Job %s has no Pods now.", subresources.Job.Name))
 		} else {
-			err = out.print(c, &pods.PodList)
+			err = out.print(c, &corev1.PodList{ListMeta: pods.ListMeta, Items: pods.Items})
 		}
 		return cmp.Or(err, c.incomplete("Pods of the Job "+subresources.Job.Name, pods.Warnings))
 	}

@@ -96,7 +96,7 @@ func TestOneOfSeveralWorkersIsMissing(t *testing.T) {
 
 	// Who may not read the Job has the manager ask all of its workers.
 	h.refuse(jobPath, http.StatusForbidden, metav1.StatusReasonForbidden, "no", nil)
-	h.answers[subPath+"pods"] = &access.PodList{PodList: corev1.PodList{Items: []corev1.Pod{podIn("east", 0)}}, Warnings: []string{`worker "west" is out of touch`}}
+	h.answers[subPath+"pods"] = &access.PodList{Items: []corev1.Pod{podIn("east", 0)}, Warnings: []string{`worker "west" is out of touch`}}
 	h.says(exitFailed, []string{"shards-0   0", missing, "error: not all Pods of the Job shards could be read"}, "pods", "shards")
 }
 

@@ -14,34 +14,12 @@ const atOnce = 8
 
 // PodsOf returns the Pods of the Job in these workers.
 func (s *Subresources) PodsOf(ctx context.Context, workers []string) (*PodList, error) {
-	if len(workers) < 2 {
-		return s.Pods(ctx, first(workers))
-	}
-	all := &PodList{}
-	answers, warnings, err := ofEach(ctx, workers, s.Pods)
-	for _, answer := range answers {
-		all.ListMeta = answer.ListMeta
-		all.Items = append(all.Items, answer.Items...)
-		all.Warnings = append(all.Warnings, answer.Warnings...)
-	}
-	all.Warnings = append(all.Warnings, warnings...)
-	return all, err
+	return ofAll(ctx, workers, s.Pods)
 }
 
 // EventsOf returns the events of the Job in these workers.
 func (s *Subresources) EventsOf(ctx context.Context, workers []string) (*EventList, error) {
-	if len(workers) < 2 {
-		return s.eventsIn(ctx, first(workers))
-	}
-	all := &EventList{}
-	answers, warnings, err := ofEach(ctx, workers, s.eventsIn)
-	for _, answer := range answers {
-		all.ListMeta = answer.ListMeta
-		all.Items = append(all.Items, answer.Items...)
-		all.Warnings = append(all.Warnings, answer.Warnings...)
-	}
-	all.Warnings = append(all.Warnings, warnings...)
-	return all, err
+	return ofAll(ctx, workers, s.eventsIn)
 }
 
 // MirrorsOf returns the Job as it is in these workers, and why it can't be read in others.
@@ -58,21 +36,28 @@ func (s *Subresources) MirrorsOf(ctx context.Context, workers []string) (mirrors
 	return mirrors, problems
 }
 
-// ofEach returns the answers of workers, and of the others why they haven't answered; an error, if
-// none has.
-func ofEach[T any](ctx context.Context, workers []string, ask func(context.Context, string) (T, error)) (answers []T, warnings []string, err error) {
-	found, errs := askEach(ctx, workers, ask)
-	for i, err := range errs {
-		if err != nil {
-			warnings = append(warnings, err.Error())
-		} else {
-			answers = append(answers, found[i])
+// ofAll returns the objects of workers, with warnings why others haven't answered; an error, if none
+// has.
+func ofAll[T any](ctx context.Context, workers []string, ask func(context.Context, string) (*List[T], error)) (*List[T], error) {
+	if len(workers) < 2 {
+		return ask(ctx, first(workers))
+	}
+	all, warnings := &List[T]{}, []string(nil)
+	answers, errs := askEach(ctx, workers, ask)
+	for i, answer := range answers {
+		if errs[i] != nil {
+			warnings = append(warnings, errs[i].Error())
+			continue
 		}
+		all.ListMeta = answer.ListMeta
+		all.Items = append(all.Items, answer.Items...)
+		all.Warnings = append(all.Warnings, answer.Warnings...)
 	}
-	if len(answers) == 0 {
-		return nil, nil, errors.Join(errs...)
+	if len(warnings) == len(workers) {
+		return nil, errors.Join(errs...)
 	}
-	return answers, warnings, nil
+	all.Warnings = append(all.Warnings, warnings...)
+	return all, nil
 }
 
 // askEach asks workers at the same time: one that doesn't answer holds up no other.

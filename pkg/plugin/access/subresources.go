@@ -51,20 +51,20 @@ func newAPI(config *rest.Config) (*rest.RESTClient, error) {
 	return rest.RESTClientFor(config)
 }
 
-// PodList are Pods of a Job. Each has the name of its worker; see WorkerOf.
-type PodList struct {
-	corev1.PodList `json:",inline"`
+// List has objects of a Job. Each has the name of its worker; see WorkerOf.
+type List[T any] struct {
+	metav1.ListMeta `json:"metadata"`
 
+	Items []T `json:"items"`
 	// Warnings say of which workers there may be others, and why they can't be read.
 	Warnings []string `json:"warnings"`
 }
 
-// EventList is the same for events.
-type EventList struct {
-	corev1.EventList `json:",inline"`
-
-	Warnings []string `json:"warnings"`
-}
+// What the lists are of.
+type (
+	PodList   = List[corev1.Pod]
+	EventList = List[corev1.Event]
+)
 
 // WorkerOf is the worker that a Pod or event is from, by the manager's word.
 func WorkerOf(object metav1.Object) string {
@@ -72,23 +72,27 @@ func WorkerOf(object metav1.Object) string {
 }
 
 // Pods returns the Pods of the Job, in one worker, or, if that is empty, in all, which the manager
-// asks one after the other; see PodsOf. Those with malformed names are left out, as of events: an
-// older manager passes on what a worker sends.
+// asks one after the other; see PodsOf.
 func (s *Subresources) Pods(ctx context.Context, worker string) (*PodList, error) {
-	pods := &PodList{}
-	err := s.read(ctx, "pods", worker, pods)
-	pods.Items = slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return !objectnames.Valid(&p) })
-	return pods, err
+	return list[corev1.Pod](ctx, s, "pods", worker)
 }
 
 // Events returns the workers' events of the mirrors and their Pods.
 func (s *Subresources) Events(ctx context.Context) (*EventList, error) { return s.eventsIn(ctx, "") }
 
 func (s *Subresources) eventsIn(ctx context.Context, worker string) (*EventList, error) {
-	events := &EventList{}
-	err := s.read(ctx, "events", worker, events)
-	events.Items = slices.DeleteFunc(events.Items, func(e corev1.Event) bool { return !objectnames.Valid(&e) })
-	return events, err
+	return list[corev1.Event](ctx, s, "events", worker)
+}
+
+// list leaves out objects with malformed names: an older manager passes on what a worker sends.
+func list[T any, P interface {
+	*T
+	metav1.Object
+}](ctx context.Context, s *Subresources, subresource, worker string) (*List[T], error) {
+	all := &List[T]{}
+	err := s.read(ctx, subresource, worker, all)
+	all.Items = slices.DeleteFunc(all.Items, func(object T) bool { return !objectnames.Valid(P(&object)) })
+	return all, err
 }
 
 // Mirror returns the Job as it is in a worker.
