@@ -34,7 +34,7 @@ func Jobs(jobs []batchv1.Job, around func(*batchv1.Job) jobview.Around, now time
 		job := jobview.Of(&jobs[i], around(&jobs[i]))
 		place, waits := columns.Line[types.NamespacedName{Namespace: job.Namespace, Name: job.Name}]
 		if waits && job.Status.State == jobview.Pending {
-			job.Status.Why = strings.TrimSuffix("In line: "+inLine(&place, now)+". "+job.Status.Why, " ")
+			job.Status.Why = strings.TrimSuffix("In line: "+InLine(&place, now)+". "+job.Status.Why, " ")
 		}
 		t.Rows = append(t.Rows, jobRow(&job, now, columns))
 	}

@@ -22,7 +22,7 @@ func Pods(pods []corev1.Pod, now time.Time, wide bool) Table {
 		t.Header = append(t.Header, "IP", "NODE")
 	}
 	for _, pod := range SortedPods(pods) {
-		ready, restarts := containers(&pod)
+		ready, restarts := PodContainers(&pod)
 		cells := row(pod.Name, cmp.Or(PodIndex(&pod), none), ready, podStatus(&pod), restarts, age(now, pod.CreationTimestamp), cmp.Or(access.WorkerOf(&pod), none))
 		if wide {
 			cells = append(cells, row(cmp.Or(pod.Status.PodIP, none), cmp.Or(pod.Spec.NodeName, none))...)
@@ -70,7 +70,8 @@ func indexNumber(pod *corev1.Pod) int {
 	return index
 }
 
-func containers(pod *corev1.Pod) (ready string, restarts int) {
+// PodContainers counts the ready containers, as 1/2, and all restarts.
+func PodContainers(pod *corev1.Pod) (ready string, restarts int) {
 	n := 0
 	for _, c := range pod.Status.ContainerStatuses {
 		restarts += int(c.RestartCount)

@@ -24,12 +24,6 @@ func bar(share float64) string {
 	return "[" + strings.Repeat("#", filled) + strings.Repeat(".", barWidth-filled) + "]"
 }
 
-// crowded and full are the shares at which the colour of a bar changes.
-const (
-	crowded = 0.8
-	full    = 0.95
-)
-
 // usage draws a bar and the numbers of one resource of a worker: requested of allocatable.
 func usage(w *v1alpha1.WorkerCluster, name corev1.ResourceName) cell {
 	total, known := w.Status.Allocatable[name]
@@ -37,18 +31,24 @@ func usage(w *v1alpha1.WorkerCluster, name corev1.ResourceName) cell {
 		return cell{text: none}
 	}
 	used := w.Status.Requested[name]
-	share, tone := used.AsApproximateFloat64()/total.AsApproximateFloat64(), toneGood
-	switch {
-	case share >= full:
-		tone = toneBad
-	case share >= crowded:
-		tone = toneWarn
-	}
-	return cell{fmt.Sprintf("%s %s/%s", bar(share), amount(name, used), amount(name, total)), tone}
+	share := used.AsApproximateFloat64() / total.AsApproximateFloat64()
+	return cell{fmt.Sprintf("%s %s/%s", bar(share), Amount(name, used), Amount(name, total)), Pressure(share)}
 }
 
-// amount rounds a quantity to a short text: 3.5, 24Gi.
-func amount(name corev1.ResourceName, q resource.Quantity) string {
+// Pressure is the tone of a share of a resource that is in use.
+func Pressure(share float64) string {
+	switch {
+	case share >= 0.95:
+		return toneBad
+	case share >= 0.8:
+		return toneWarn
+	default:
+		return toneGood
+	}
+}
+
+// Amount rounds a quantity to a short text: 3.5, 24Gi.
+func Amount(name corev1.ResourceName, q resource.Quantity) string {
 	switch name {
 	case corev1.ResourceMemory, corev1.ResourceEphemeralStorage:
 		return bytes(q.AsApproximateFloat64())

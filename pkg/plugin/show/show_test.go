@@ -289,7 +289,7 @@ func TestInLine(t *testing.T) {
 		"1 of 1, expected on west in about 3m":                       {Place: 1, Of: 1, Worker: "west", ExpectedStart: at},
 		"1 of 1, expected on west in about 0s":                       {Place: 1, Of: 1, Worker: "west", ExpectedStart: past},
 	} {
-		if got := inLine(&w, now); got != want {
+		if got := InLine(&w, now); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // tone is the meaning of a cell's colour.
-type tone string
+type tone = string
 
 // The tones.
 const (

@@ -67,12 +67,16 @@ func rank(e Entry) int {
 
 func eventAge(e *corev1.Event, now time.Time) string {
 	text := duration.HumanDuration(max(now.Sub(jobview.Time(e)), 0))
-	times := int(e.Count)
-	if e.Series != nil {
-		times = int(e.Series.Count)
-	}
-	if times > 1 {
+	if times := Times(e); times > 1 {
 		text += " (x" + strconv.Itoa(times) + ")"
 	}
 	return text
+}
+
+// Times is how often an event happened.
+func Times(e *corev1.Event) int {
+	if e.Series != nil {
+		return int(e.Series.Count)
+	}
+	return int(e.Count)
 }

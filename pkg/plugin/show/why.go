@@ -30,7 +30,7 @@ func Why(w io.Writer, e *v1alpha1.PlacementExplanation, wide bool, p Palette) er
 	field(&b, "Pods at once", fmt.Sprint(e.PodsWanted))
 	field(&b, "Answer", e.Message)
 	if e.Waiting != nil {
-		field(&b, "In line", inLine(e.Waiting, e.Time.Time))
+		field(&b, "In line", InLine(e.Waiting, e.Time.Time))
 	}
 	if len(e.Workers) > 0 {
 		b.WriteString("\n")
@@ -45,8 +45,9 @@ func Why(w io.Writer, e *v1alpha1.PlacementExplanation, wide bool, p Palette) er
 	return err
 }
 
-// inLine is "2 of 7, expected on west in 5m at the latest".
-func inLine(w *v1alpha1.WaitingExplanation, now time.Time) string {
+// InLine is a Job's place among those that wait for room, and when it's expected to start: "2 of 7,
+// expected on west in 5m at the latest".
+func InLine(w *v1alpha1.WaitingExplanation, now time.Time) string {
 	s := fmt.Sprintf("%d of %d", w.Place, w.Of)
 	if w.Worker == "" {
 		return s

@@ -1,10 +1,7 @@
 package show
 
 import (
-	"time"
-
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/jobview"
@@ -13,7 +10,7 @@ import (
 // Word is a text with its tone: good, warn, bad, faint, or "".
 type Word struct{ Text, Tone string }
 
-func (c cell) word() Word { return Word{Printable(c.text), string(c.tone)} }
+func (c cell) word() Word { return Word{Printable(c.text), c.tone} }
 
 // JobState is the state of a hub Job.
 func JobState(state jobview.State) Word { return stateCell(state).word() }
@@ -24,9 +21,6 @@ func WorkerState(w *v1alpha1.WorkerCluster) Word { return workerState(w).word() 
 // PodState is the state of a Pod, as kubectl shows it.
 func PodState(pod *corev1.Pod) Word { return podStatus(pod).word() }
 
-// PodContainers counts the ready containers, as 1/2, and all restarts.
-func PodContainers(pod *corev1.Pod) (ready string, restarts int) { return containers(pod) }
-
 // Answer is the manager's answer about a worker.
 func Answer(answer v1alpha1.PlacementAnswer) Word {
 	if c, known := answers[answer]; known {
@@ -34,9 +28,3 @@ func Answer(answer v1alpha1.PlacementAnswer) Word {
 	}
 	return Word{Text: Printable(string(answer))} // of a newer manager
 }
-
-// InLine is a Job's place among those that wait for room, and when it's expected to start.
-func InLine(w *v1alpha1.WaitingExplanation, now time.Time) string { return inLine(w, now) }
-
-// Amount rounds a quantity to a short text: 3.5, 24Gi.
-func Amount(name corev1.ResourceName, q resource.Quantity) string { return amount(name, q) }

@@ -75,7 +75,7 @@ func otherResources(w *v1alpha1.WorkerCluster) string {
 	for _, name := range slices.Sorted(maps.Keys(w.Status.Allocatable)) {
 		total, used := w.Status.Allocatable[name], w.Status.Requested[name]
 		if strings.Contains(string(name), "/") && !total.IsZero() {
-			texts = append(texts, fmt.Sprintf("%s %s/%s", name, amount(name, used), amount(name, total)))
+			texts = append(texts, fmt.Sprintf("%s %s/%s", name, Amount(name, used), Amount(name, total)))
 		}
 	}
 	return cmp.Or(strings.Join(texts, ", "), none)

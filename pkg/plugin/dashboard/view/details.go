@@ -25,17 +25,13 @@ type Event struct {
 	Count                         int
 }
 
-// entriesOf joins the events of hub and workers, the oldest first. Within a second the hub's come
-// first, as the workers' follow from them.
+// entriesOf joins the events of hub and workers, the oldest first.
 func entriesOf(in JobInput) []show.Entry {
 	entries := show.Entries(show.Hub, in.HubEvents)
 	for _, e := range in.WorkerEvents {
 		entries = append(entries, show.Entry{From: access.WorkerOf(&e), Event: e})
 	}
-	slices.SortStableFunc(entries, func(a, b show.Entry) int {
-		return jobview.Time(&a.Event).Truncate(time.Second).Compare(jobview.Time(&b.Event).Truncate(time.Second))
-	})
-	return entries
+	return show.InOrder(entries)
 }
 
 // Events are those of a Job that are shown.
@@ -87,13 +83,9 @@ func chosenEvents(entries []show.Entry, chosen string) Events {
 func eventRows(entries []show.Entry) (rows []Event, omitted int) {
 	for i := len(entries) - 1; i >= 0 && len(rows) < maxRows; i-- {
 		e := &entries[i].Event
-		count := int(e.Count)
-		if e.Series != nil {
-			count = int(e.Series.Count)
-		}
 		rows = append(rows, Event{
 			Time: jobview.Time(e), From: entries[i].From, Object: strings.ToLower(e.InvolvedObject.Kind) + "/" + e.InvolvedObject.Name,
-			Reason: show.Printable(e.Reason), Message: show.Printable(e.Message), Warning: e.Type == corev1.EventTypeWarning, Count: count,
+			Reason: show.Printable(e.Reason), Message: show.Printable(e.Message), Warning: e.Type == corev1.EventTypeWarning, Count: show.Times(e),
 		})
 	}
 	return rows, len(entries) - len(rows)

@@ -2,6 +2,7 @@ package view
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -97,6 +98,11 @@ func NewJobPage(in JobInput, now time.Time) JobPage {
 	return page
 }
 
+// known leaves out what isn't set.
+func known(facts []Fact) []Fact {
+	return slices.DeleteFunc(facts, func(f Fact) bool { return f.Value == "" })
+}
+
 // queueLabel is Kueue's.
 const queueLabel = "kueue.x-k8s.io/queue-name"
 
@@ -114,11 +120,5 @@ func jobFacts(job *batchv1.Job) []Fact {
 		{"Max clusters", job.Annotations[v1alpha1.AnnotationMaxClusters]},
 		{"Queue", job.Labels[queueLabel]},
 	}
-	var known []Fact
-	for _, fact := range facts {
-		if fact.Value != "" {
-			known = append(known, fact)
-		}
-	}
-	return known
+	return known(facts)
 }

@@ -83,7 +83,7 @@ func quotas(q *kueue.ClusterQueue, flavor kueue.FlavorQuotas) (rows []Resource) 
 			if !total.IsZero() {
 				share = used.Total.AsApproximateFloat64() / total.AsApproximateFloat64()
 			}
-			row.Used, row.Percent, row.Tone = show.Amount(resource.Name, used.Total), int(100*min(share, 1)), pressure(share)
+			row.Used, row.Percent, row.Tone = show.Amount(resource.Name, used.Total), int(100*min(share, 1)), show.Pressure(share)
 		}
 		row.Free = show.Amount(resource.Name, free)
 		rows = append(rows, row)

@@ -71,5 +71,5 @@ func workerFacts(w *v1alpha1.WorkerCluster) []Fact {
 	if w.Spec.WorkerLostTimeout != nil {
 		facts = append(facts, Fact{"Lost after", w.Spec.WorkerLostTimeout.Duration.String()})
 	}
-	return slices.DeleteFunc(facts, func(f Fact) bool { return f.Value == "" })
+	return known(facts)
 }

@@ -103,21 +103,10 @@ func resources(w *v1alpha1.WorkerCluster) []Resource {
 		share := used.AsApproximateFloat64() / total.AsApproximateFloat64()
 		rows = append(rows, Resource{
 			Name: string(name), Used: show.Amount(name, used), Total: show.Amount(name, total), Free: show.Amount(name, free),
-			Percent: int(100 * min(max(share, 0), 1)), Tone: pressure(share),
+			Percent: int(100 * min(max(share, 0), 1)), Tone: show.Pressure(share),
 		})
 	}
 	return rows
 }
 
 var resourceOrder = map[corev1.ResourceName]int{corev1.ResourceCPU: -2, corev1.ResourceMemory: -1}
-
-func pressure(share float64) string {
-	switch {
-	case share >= 0.95:
-		return "bad"
-	case share >= 0.8:
-		return "warn"
-	default:
-		return "good"
-	}
-}
