@@ -55,32 +55,26 @@ type jobStockouts struct {
 
 // isOut reports whether the Job isn't to be sent to a worker.
 func (s *jobStockouts) isOut(worker string) bool {
-	if s.shape == "" {
-		return false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.record.IsOut(worker, s.shape, s.key, s.clock.Now())
+	return s.ask((*stockout.Record).IsOut, worker)
 }
 
 // isDoubtful reports whether the Job isn't to be sent to a worker while it runs in another.
 func (s *jobStockouts) isDoubtful(worker string) bool {
-	if s.shape == "" {
-		return false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.record.IsDoubtful(worker, s.shape, s.key, s.clock.Now())
+	return s.ask((*stockout.Record).IsDoubtful, worker)
 }
 
 // isOutForAll reports whether it's no use to wait in a worker.
 func (s *jobStockouts) isOutForAll(worker string) bool {
+	return s.ask((*stockout.Record).IsOutForAll, worker)
+}
+
+func (s *jobStockouts) ask(is func(*stockout.Record, string, string, types.NamespacedName, time.Time) bool, worker string) bool {
 	if s.shape == "" {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.record.IsOutForAll(worker, s.shape, s.key, s.clock.Now())
+	return is(&s.record, worker, s.shape, s.key, s.clock.Now())
 }
 
 // chosen records that the Job is sent to a worker.
