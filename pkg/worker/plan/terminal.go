@@ -8,20 +8,11 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror/outcome"
 )
 
-func failure(reason, message string) *outcome.Outcome {
-	return &outcome.Outcome{Interim: batchv1.JobFailureTarget, Reason: reason, Message: message}
-}
-
-func success(reason, message string) *outcome.Outcome {
-	return &outcome.Outcome{Interim: batchv1.JobSuccessCriteriaMet, Reason: reason, Message: message}
-}
-
 // outcomeRules apply in order, the first match wins: what an earlier sync has recorded stands, and
 // failures go before successes. That no index is left, or that enough have succeeded, ends no
 // shard: the hub says so, by a recorded outcome.
 var outcomeRules = []func(*facts) *outcome.Outcome{
-	recordedSuccess,
-	recordedFailure,
+	recorded,
 	failedByPolicy,
 	backoffLimitExceeded,
 	deadlineExceeded,
@@ -37,16 +28,11 @@ func (f *facts) decideOutcome() *outcome.Outcome {
 	return nil
 }
 
-func recordedSuccess(f *facts) *outcome.Outcome {
-	if c := trueCondition(f.job.Status.Conditions, batchv1.JobSuccessCriteriaMet); c != nil {
-		return success(c.Reason, c.Message)
-	}
-	return nil
-}
-
-func recordedFailure(f *facts) *outcome.Outcome {
-	if c := trueCondition(f.job.Status.Conditions, batchv1.JobFailureTarget); c != nil {
-		return failure(c.Reason, c.Message)
+func recorded(f *facts) *outcome.Outcome {
+	for _, interim := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget} {
+		if c := trueCondition(f.job.Status.Conditions, interim); c != nil {
+			return &outcome.Outcome{Interim: interim, Reason: c.Reason, Message: c.Message}
+		}
 	}
 	return nil
 }
@@ -60,7 +46,7 @@ func failedByPolicy(f *facts) *outcome.Outcome {
 			continue
 		}
 		if r := f.ruling(p); r.action == batchv1.PodFailurePolicyActionFailJob {
-			return failure(batchv1.JobReasonPodFailurePolicy, r.message)
+			return &outcome.Outcome{Interim: batchv1.JobFailureTarget, Reason: batchv1.JobReasonPodFailurePolicy, Message: r.message}
 		}
 	}
 	return nil
