@@ -49,11 +49,7 @@ func TestLittleIsHeldOfAMirrorAndAPod(t *testing.T) {
 	before := heapBytes()
 	var held []*chosen
 	for range 20 {
-		p, err := w.find.find(t.Context(), &request{key: types.NamespacedName{Namespace: namespace, Name: "job"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		found, err := p.pod(t.Context(), podChoice{}, forLog)
+		found, err := w.find.pod(t.Context(), &request{key: types.NamespacedName{Namespace: namespace, Name: "job"}}, podChoice{}, forLog)
 		if err != nil {
 			t.Fatal(err)
 		}

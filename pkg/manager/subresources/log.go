@@ -22,11 +22,7 @@ func (h *handler) log(w *responseWriter, r *http.Request, req *request) error {
 	if err != nil {
 		return err
 	}
-	p, err := h.find.find(r.Context(), req)
-	if err != nil {
-		return err
-	}
-	at, err := p.pod(r.Context(), which, forLog)
+	at, err := h.find.pod(r.Context(), req, which, forLog)
 	if err != nil {
 		return err
 	}

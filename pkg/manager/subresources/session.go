@@ -37,11 +37,7 @@ func (s session) serve(h *handler, w *responseWriter, r *http.Request, req *requ
 	if err != nil {
 		return err
 	}
-	p, err := h.find.find(r.Context(), req)
-	if err != nil {
-		return err
-	}
-	at, err := p.pod(r.Context(), which, forExec)
+	at, err := h.find.pod(r.Context(), req, which, forExec)
 	if err != nil {
 		return err
 	}

@@ -82,9 +82,13 @@ func (c *chosen) name(w http.ResponseWriter) {
 // warningCode is that of all warnings of Kubernetes' API servers.
 const warningCode = 299
 
-// pod returns the chosen Pod. A Pod of an index is looked for where the index is placed, and
-// elsewhere only if that worker says that it has none: the index may have moved.
-func (p *placed) pod(ctx context.Context, w podChoice, r rank) (*chosen, error) {
+// pod returns the chosen Pod of a hub Job. A Pod of an index is looked for where the index is placed,
+// and elsewhere only if that worker says that it has none: the index may have moved.
+func (f *finder) pod(ctx context.Context, req *request, w podChoice, r rank) (*chosen, error) {
+	p, err := f.find(ctx, req)
+	if err != nil {
+		return nil, err
+	}
 	first, others := p.byIndex(w.index)
 	found, err := p.on(first).search(ctx, w, r)
 	if err == nil || len(others) == 0 || !isAbsent(err) {
