@@ -55,14 +55,15 @@ func inAnyOrder(v view, places []place, states []state) int64 {
 			rooms[within[domain]] += min(slots[domain], inner.atLeast[domain])
 		}
 	}
-	return outer.fill(rooms)
+	return outer.fill(rooms, rooms)
 }
 
-// fill sums up the rooms of an outer bound's domains, as far as their Pods can't be too many.
-func (b *bound) fill(rooms []int64) int64 {
+// fill sums up the rooms of an outer bound's domains, as far as their Pods can't be too many: what is
+// left for sure tells how many Pods the domain with the fewest has.
+func (b *bound) fill(rooms, left []int64) int64 {
 	fewest := int64(notIncluded)
 	if b.rising != nil {
-		fewest = b.rising.fewest(b.of, rooms)
+		fewest = b.rising.fewest(b.of, left)
 	}
 	pods := int64(0)
 	for domain, room := range rooms {

@@ -254,7 +254,7 @@ func (c *contest) count(places []int, but func(*rival) bool) (pods int64, known 
 			left[domain] = max(d.rooms[domain]-c.taken(d.outer[domain], but)-c.counted(), 0)
 		}
 	}
-	pods = c.fill(d.rooms, left) - c.taken(places, but) - c.counted()
+	pods = c.outer.fill(d.rooms, left) - c.taken(places, but) - c.counted()
 	if pods >= c.wanted {
 		return pods, true
 	}
@@ -267,7 +267,7 @@ func (c *contest) count(places []int, but func(*rival) bool) (pods int64, known 
 	for domain := range each {
 		left[domain] = max(left[domain], each[domain])
 	}
-	return max(pods, c.fill(each, left)-c.counted()*int64(c.outer.size), 0), true
+	return max(pods, c.outer.fill(each, left)-c.counted()*int64(c.outer.size), 0), true
 }
 
 // domained are places by the domains of a contest's bounds.
@@ -305,22 +305,6 @@ func (c *contest) divide(places []int) (d domained, known bool) {
 		}
 	}
 	return d, true
-}
-
-// fill sums up rooms, as far as their Pods can't be too many: what is left for sure tells how many
-// Pods the domain with the fewest has.
-func (c *contest) fill(rooms, left []int64) int64 {
-	if c.outer.rising == nil {
-		return c.outer.fill(rooms)
-	}
-	fewest, pods := c.outer.rising.fewest(c.outer.of, left), int64(0)
-	for domain, room := range rooms {
-		if fewest < notIncluded {
-			room = min(room, max(fewest+c.outer.of.maxSkew-c.outer.rising.hindering[domain], 0))
-		}
-		pods += room
-	}
-	return pods
 }
 
 // inOneDomain is how many Pods fit where the first one of them, or of a rival that the member must
