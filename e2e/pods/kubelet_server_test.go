@@ -36,7 +36,7 @@ func serveKubelet(f *ferrytest.Ferry, t *testing.T, edits ...func(*subresources.
 	certificate, err := nodecert.New("127.0.0.1", nil)
 	s.check(err)
 	options := subresources.Options{
-		Node:    subresources.NodeOptions{Listener: listener, Certificate: certificate.GetCertificate},
+		Node:    subresources.Endpoint{Listener: listener, Certificate: certificate.GetCertificate},
 		Metrics: prometheus.NewRegistry(),
 	}
 	for _, edit := range edits {

@@ -25,8 +25,11 @@ func serve(f *ferrytest.Ferry, t *testing.T, edits ...func(*subresources.Options
 	authority, certificate := newCertificate(t)
 	s := &server{address: listener.Addr().String(), metrics: prometheus.NewRegistry()}
 	options := subresources.Options{
-		Listener: listener, Metrics: s.metrics,
-		Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil },
+		Metrics: s.metrics,
+		Endpoint: subresources.Endpoint{
+			Listener:    listener,
+			Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil },
+		},
 	}
 	for _, edit := range edits {
 		edit(&options)

@@ -2,7 +2,7 @@
 // pkg/worker/fence has the timeline, and the worker's side.
 //
 //	clusters.Listener ──▶ Renewers: a renewer for each worker, a goroutine each
-//	                        │ every Interval, and when the worker changes:
+//	                        │ every interval, and when the worker changes:
 //	                        │   decide ──▶ renew | release | wait
 //	                        └── judge ──▶ condition Fenced of the WorkerCluster
 //

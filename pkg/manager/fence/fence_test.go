@@ -263,7 +263,6 @@ func TestOptions(t *testing.T) {
 		"short":            {Options{Duration: time.Second}, ""},
 		"parts of seconds": {Options{Duration: 1500 * time.Millisecond}, "whole seconds"},
 		"negative":         {Options{Duration: -time.Second}, "whole seconds"},
-		"seldom renewed":   {Options{Interval: time.Minute}, "less than the Lease's duration"},
 	} {
 		err := row.options.Validate()
 		if (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {

@@ -62,7 +62,7 @@ func (r *renewer) run(ctx context.Context) {
 // sync does what is due, and returns the time until something is again.
 func (r *renewer) sync(ctx context.Context) time.Duration {
 	// After this the next request is due.
-	ctx, cancel := context.WithTimeout(ctx, r.options.Interval)
+	ctx, cancel := context.WithTimeout(ctx, r.options.interval())
 	defer cancel()
 	var err error
 	switch view := r.worker.View(); decide(view, r.worker.Mirrors()) {
@@ -78,7 +78,7 @@ func (r *renewer) sync(ctx context.Context) time.Duration {
 	case err != nil && !errors.Is(err, clusters.ErrNotConnected) && ctx.Err() == nil:
 		klog.FromContext(ctx).Info("The fence's Lease wasn't written, will try again", "worker", r.worker.Name(), "err", err)
 	}
-	return pause(r.options.Interval, r.unanswered)
+	return pause(r.options.interval(), r.unanswered)
 }
 
 func (r *renewer) renew(ctx context.Context) error {

@@ -26,8 +26,6 @@ type Options struct {
 	// Duration is how long a Lease lasts without a renewal, in whole seconds. Default
 	// fence.DefaultDuration, 40s.
 	Duration time.Duration
-	// Interval is the time between two renewals. Default a fourth of Duration.
-	Interval time.Duration
 	// Clock defaults to the real one.
 	Clock clock.WithTicker
 }
@@ -37,9 +35,6 @@ func (o Options) Validate() error {
 	if o.Duration < 0 || o.Duration%time.Second != 0 {
 		return fmt.Errorf("lease duration: must be whole seconds, but is %s", o.Duration)
 	}
-	if o = o.withDefaults(); o.Interval <= 0 || o.Interval >= o.Duration {
-		return fmt.Errorf("interval: must be less than the Lease's duration (%s), but is %s", o.Duration, o.Interval)
-	}
 	return nil
 }
 
@@ -47,13 +42,15 @@ func (o Options) withDefaults() Options {
 	if o.Duration == 0 {
 		o.Duration = fence.DefaultDuration
 	}
-	if o.Interval == 0 {
-		o.Interval = o.Duration / (fence.DefaultDuration / fence.DefaultInterval)
-	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
 	return o
+}
+
+// interval is the time between two renewals.
+func (o Options) interval() time.Duration {
+	return o.Duration / (fence.DefaultDuration / fence.DefaultInterval)
 }
 
 // Renewers renews the Leases in all workers. It is a clusters.Listener, and a Runnable of the

@@ -48,7 +48,7 @@ func newHandler(s *server, b backends) *handler {
 		backends: b, options: s.options, logger: s.log, metrics: s.metrics, stopping: s.stopping,
 		streams:    newLimiter("streams", s.options.StreamsPerUser, s.options.Streams),
 		watches:    newLimiter("watches", s.options.WatchesPerUser, s.options.Watches),
-		requests:   newLimiter("requests", s.options.RequestsPerUser, s.options.Requests),
+		requests:   newLimiter("requests", requestsPerUser, s.options.Requests),
 		eventLists: newLimiter("lists of events", 0, maxEventLists),
 		pace:       newPace(clock.RealClock{}, s.options.RequestTimeout),
 	}

@@ -11,6 +11,9 @@ import (
 // make ten attempts, then they show the message.
 const retryAfterSeconds = 1
 
+// requestsPerUser bounds what a user has open in this replica beside streams and watches.
+const requestsPerUser = 20
+
 // share is which part of the free places a holder may hold: a quarter.
 const share = 4
 

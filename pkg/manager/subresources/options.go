@@ -16,15 +16,10 @@ import (
 
 // Options of the server. Zero fields get their defaults.
 type Options struct {
-	// Address of the aggregated API to listen on, such as ":6443". Without it, and without Listener,
-	// the API isn't served.
-	Address string
-	// Listener is used instead of Address.
-	Listener net.Listener
-	// Certificate is presented to the hub's API server. Required with an address.
-	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	// Endpoint is where the aggregated API is served, if anywhere.
+	Endpoint
 	// Node is where the kubelet's API of Nodes that stand for workers is served, if anywhere.
-	Node NodeOptions
+	Node Endpoint
 	// Namespace of the registration Secrets. Required.
 	Namespace string
 	// Origin of this hub's mirrors. Default: the UID of its kube-system namespace.
@@ -44,9 +39,6 @@ type Options struct {
 	RequestTimeout time.Duration
 	// StallTimeout bounds the time without data of a log that isn't followed. Default 60s.
 	StallTimeout time.Duration
-	// ShutdownTimeout bounds requests after the manager has begun to shut down; streams end at
-	// once. Default 10s.
-	ShutdownTimeout time.Duration
 
 	// StreamsPerUser bounds the logs and sessions that a user has open in this replica. Default 50.
 	StreamsPerUser int
@@ -58,8 +50,8 @@ type Options struct {
 	// Watches bounds those of all users; the namespaces share them. Each is a watch on the hub, too.
 	// Default 100.
 	Watches int
-	// RequestsPerUser and Requests do the same for all else. Defaults 20 and 100.
-	RequestsPerUser, Requests int
+	// Requests bounds all else; a user has requestsPerUser of them. Default 100.
+	Requests int
 
 	// LogArguments logs the arguments of commands, which may be secret.
 	LogArguments bool
@@ -68,17 +60,18 @@ type Options struct {
 	Metrics prometheus.Registerer
 }
 
-// NodeOptions are the address and certificate of another API, as in Options.
-type NodeOptions struct {
-	Address     string
-	Listener    net.Listener
+// Endpoint is where an API is served.
+type Endpoint struct {
+	// Address to listen on, such as ":6443". Without it, and without Listener, the API isn't served.
+	Address string
+	// Listener is used instead of Address.
+	Listener net.Listener
+	// Certificate is presented to the hub's API server. Required with an address.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 }
 
-// isOn reports whether the aggregated API is served.
-func (o *Options) isOn() bool { return o.Address != "" || o.Listener != nil }
-
-func (o *NodeOptions) isOn() bool { return o.Address != "" || o.Listener != nil }
+// isOn reports whether the API is served.
+func (e *Endpoint) isOn() bool { return e.Address != "" || e.Listener != nil }
 
 // Validate reports all settings that can't be used.
 func (o *Options) Validate() error {
@@ -96,7 +89,7 @@ func (o *Options) Validate() error {
 	for name, n := range map[string]int{
 		"streams per user": o.StreamsPerUser, "streams": o.Streams,
 		"watches per user": o.WatchesPerUser, "watches": o.Watches,
-		"requests per user": o.RequestsPerUser, "requests": o.Requests,
+		"requests": o.Requests,
 	} {
 		if n < 0 {
 			errs = append(errs, fmt.Errorf("%s: must not be negative, but is %d", name, n))
@@ -104,7 +97,7 @@ func (o *Options) Validate() error {
 	}
 	for name, d := range map[string]time.Duration{
 		"dial timeout": o.DialTimeout, "request timeout": o.RequestTimeout,
-		"stall timeout": o.StallTimeout, "shutdown timeout": o.ShutdownTimeout,
+		"stall timeout": o.StallTimeout,
 	} {
 		if d < 0 {
 			errs = append(errs, fmt.Errorf("%s: must not be negative, but is %s", name, d))
@@ -118,12 +111,10 @@ func (o Options) withDefaults() Options {
 	o.DialTimeout = cmp.Or(o.DialTimeout, 5*time.Second)
 	o.RequestTimeout = cmp.Or(o.RequestTimeout, 15*time.Second)
 	o.StallTimeout = cmp.Or(o.StallTimeout, time.Minute)
-	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, 10*time.Second)
 	o.StreamsPerUser = cmp.Or(o.StreamsPerUser, 50)
 	o.Streams = cmp.Or(o.Streams, 1000)
 	o.WatchesPerUser = cmp.Or(o.WatchesPerUser, 10)
 	o.Watches = cmp.Or(o.Watches, 100)
-	o.RequestsPerUser = cmp.Or(o.RequestsPerUser, 20)
 	o.Requests = cmp.Or(o.Requests, 100)
 	if o.Metrics == nil {
 		o.Metrics = metrics.Registry

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,6 +19,9 @@ import (
 
 // maxHTTP2Streams per connection: the hub's API server has one for many users.
 const maxHTTP2Streams = 1000
+
+// shutdownTimeout bounds requests after the manager has begun to shut down.
+const shutdownTimeout = 10 * time.Second
 
 // server is the API server, as a manager's Runnable.
 type server struct {
@@ -48,7 +52,7 @@ func newServer(options Options, logger logr.Logger) *server {
 // forNodes returns a server of Options.Node, whose streams end with those of s.
 func (s *server) forNodes() *server {
 	options := s.options
-	options.Address, options.Listener, options.Certificate = s.options.Node.Address, s.options.Node.Listener, s.options.Node.Certificate
+	options.Endpoint = s.options.Node
 	n := &server{
 		options: options, log: s.log.WithName("nodes"), metrics: s.metrics, background: func(context.Context) {},
 		stopping: s.stopping, stop: s.stop,
@@ -136,14 +140,14 @@ func (s *server) counted(next http.Handler) http.Handler {
 	})
 }
 
-// shutDown ends the streams at once, and other requests after ShutdownTimeout.
+// shutDown ends the streams at once, and other requests after shutdownTimeout.
 func (s *server) shutDown(web *http.Server) error {
 	s.stop()
-	ctx, cancel := context.WithTimeout(context.Background(), s.options.ShutdownTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
 	err := web.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		s.log.Info("requests were cut off at the end", "after", s.options.ShutdownTimeout.String())
+		s.log.Info("requests were cut off at the end", "after", shutdownTimeout.String())
 		err = web.Close()
 	}
 	if err != nil {

@@ -116,8 +116,8 @@ func TestAServerThatFails(t *testing.T) {
 	}
 	listener.Close()
 	s := newServer(Options{
-		Listener: listener, Metrics: prometheus.NewRegistry(),
-		Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, nil },
+		Metrics:  prometheus.NewRegistry(),
+		Endpoint: Endpoint{Listener: listener, Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, nil }},
 	}, logr.Discard())
 	s.background = func(ctx context.Context) { <-ctx.Done() }
 	if err := s.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "closed") {

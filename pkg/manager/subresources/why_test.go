@@ -81,7 +81,7 @@ func newReplica(t *testing.T, of *hub, certificate tls.Certificate, leads bool) 
 	r := &replica{explains: &explains{}}
 	r.leader = newLeader(of, elected, Options{
 		Explainer: r.explains, Namespace: "system",
-		Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil },
+		Endpoint: Endpoint{Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil }},
 	}.withDefaults())
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+peerPath, r.servePeer)
