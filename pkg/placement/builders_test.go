@@ -15,7 +15,6 @@ import (
 	. "github.com/jobferry/jobferry/pkg/placement/internal/capacity/capacitytest"
 	"github.com/jobferry/jobferry/pkg/placement/internal/change"
 	"github.com/jobferry/jobferry/pkg/placement/internal/scheduling"
-	"github.com/jobferry/jobferry/pkg/util/kubeversion"
 )
 
 // Cluster builds a cluster.
@@ -24,7 +23,7 @@ type Cluster struct{ cluster placement.Cluster }
 // NewCluster is ready, of a current version and without known capacity, so that every Job fits.
 func NewCluster(name string) *Cluster {
 	return &Cluster{placement.Cluster{
-		Name: name, Ready: true, Weight: 1, Version: kubeversion.Version{Major: 1, Minor: 36},
+		Name: name, Ready: true, Weight: 1, Minor: 36,
 		JobController: v1alpha1.JobControllerBuiltIn, Labels: labels.Set{},
 	}}
 }
@@ -81,14 +80,14 @@ func (c *Cluster) Dropping(paths ...string) *Cluster {
 }
 
 // Minor version of Kubernetes 1.
-func (c *Cluster) Minor(minor uint) *Cluster {
-	c.cluster.Version = kubeversion.Version{Major: 1, Minor: minor}
+func (c *Cluster) Minor(minor int) *Cluster {
+	c.cluster.Minor = minor
 	return c
 }
 
 // VersionUnknown as before the first contact.
 func (c *Cluster) VersionUnknown() *Cluster {
-	c.cluster.Version = kubeversion.Version{}
+	c.cluster.Minor = 0
 	return c
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/placement/internal/scheduling"
-	"github.com/jobferry/jobferry/pkg/util/kubeversion"
 )
 
 // Cluster is a worker cluster as placement sees it.
@@ -33,8 +32,9 @@ type Cluster struct {
 	Weight int32
 	// Cost of its resources. Of those where the Job can start alike, the cheapest goes first.
 	Cost v1alpha1.Cost
-	// Version of Kubernetes there. Zero when unknown: then no Job is refused for its features.
-	Version kubeversion.Version
+	// Minor is the version of Kubernetes there, 1.Minor. Zero when unknown: then no Job is refused for
+	// its features.
+	Minor int
 	// Drops are the paths of recent fields that the cluster was found to drop of a Job's spec.
 	Drops map[string]bool
 	// JobController that runs the mirrors there. Empty is BuiltIn.

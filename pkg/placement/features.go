@@ -1,13 +1,13 @@
 package placement
 
 import (
+	"fmt"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/util/kubeversion"
 )
 
 // feature is something in a Job's spec that older API servers drop in silence, so that the Job
@@ -17,7 +17,7 @@ type feature struct {
 	name string
 	// since is the minor version of Kubernetes 1 that first has it on by default: beta for most.
 	// The source is each feature's gate.
-	since uint
+	since int
 	uses  func(*batchv1.JobSpec) bool
 }
 
@@ -51,16 +51,24 @@ var managedBy = feature{name: "managedBy", since: 32}
 // lacks is the first feature that the mirror of a Job would need and the cluster's version doesn't
 // have.
 func (c *Cluster) lacks(used []feature) (feature, bool) {
-	if c.Version.IsZero() {
+	if c.Minor == 0 {
 		return feature{}, false
 	}
 	for _, f := range used {
-		if c.Version.Less(kubeversion.Version{Major: 1, Minor: f.since}) {
+		if c.Minor < f.since {
 			return f, true
 		}
 	}
 	embedded := c.JobController == v1alpha1.JobControllerEmbedded
-	return managedBy, embedded && c.Version.Less(kubeversion.Version{Major: 1, Minor: managedBy.since})
+	return managedBy, embedded && c.Minor < managedBy.since
+}
+
+// runs says which version of Kubernetes is there.
+func (c *Cluster) runs() string {
+	if c.Minor == 0 {
+		return "runs Kubernetes unknown"
+	}
+	return fmt.Sprintf("runs Kubernetes 1.%d", c.Minor)
 }
 
 // featuresOf are the features that a Job uses, in the table's order.

@@ -213,7 +213,7 @@ func checkCordon(_ *ask, c *Cluster) *objection {
 func checkFeatures(a *ask, c *Cluster) *objection {
 	for _, path := range a.Recent {
 		if c.Drops[path] {
-			return &objection{message: "dropping " + path, detail: fmt.Sprintf("runs Kubernetes %s", c.Version), field: path}
+			return &objection{message: "dropping " + path, detail: c.runs(), field: path}
 		}
 	}
 	missing, lacks := c.lacks(a.features)
@@ -227,7 +227,7 @@ func checkFeatures(a *ask, c *Cluster) *objection {
 	}
 	return &objection{
 		message: fmt.Sprintf("too old for %s (Kubernetes 1.%d)%s", missing.name, missing.since, mate),
-		detail:  fmt.Sprintf("runs Kubernetes %s", c.Version),
+		detail:  c.runs(),
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/feed"
@@ -46,6 +47,15 @@ type Health struct {
 	ClusterUID types.UID
 	// Writer says whether this process may write to the worker.
 	Writer writer.Standing
+}
+
+// Minor is the worker's version of Kubernetes, 1.Minor; zero: it isn't known.
+func (h Health) Minor() int {
+	release, err := version.ParseGeneric(h.Version) // such as "v1.33.4-eks-1a2b3c"
+	if err != nil || release.Major() != 1 {
+		return 0
+	}
+	return int(release.Minor()) //nolint:gosec // no API server has such a version
 }
 
 // Awaited reports whether it isn't known yet whether the worker can be used.

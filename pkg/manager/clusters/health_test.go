@@ -47,3 +47,13 @@ func TestOnlyTheContactIsNoNews(t *testing.T) {
 		t.Error("an upgrade is nothing to others")
 	}
 }
+
+func TestMinor(t *testing.T) {
+	for text, want := range map[string]int{
+		"v1.33.4": 33, "1.33": 33, "v1.33.4-eks-1a2b3c": 33, "v1.33.4+k3s1": 33, "": 0, "latest": 0, "v2.5.0": 0,
+	} {
+		if got := (Health{Version: text}).Minor(); got != want {
+			t.Errorf("%q: 1.%d, want 1.%d", text, got, want)
+		}
+	}
+}

@@ -156,7 +156,7 @@ func (w *Worker) Ledger() *placement.Ledger { return w.feed.Ledger() }
 // the first one on that does.
 func (w *Worker) Free(job types.NamespacedName, reads placement.Reads) *placement.Snapshot {
 	v := w.View()
-	return w.feed.Free(job, reads, feed.Worker{Spec: v.Spec, Version: v.Version, Known: v.Capacity.Known})
+	return w.feed.Free(job, reads, feed.Worker{Spec: v.Spec, Minor: v.Minor(), Known: v.Capacity.Known})
 }
 
 // Room is what the worker's autoscaler may still add, if one Job's Pods that wait there don't

@@ -26,7 +26,6 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 	"github.com/jobferry/jobferry/pkg/placement"
-	"github.com/jobferry/jobferry/pkg/util/kubeversion"
 )
 
 // gatherer reads all that is known of a Job, from caches and memory. What it is made of has no
@@ -139,7 +138,6 @@ func (g *gatherer) cachedJob(ctx context.Context, key types.NamespacedName) *bat
 // worker reads what every decision needs of a worker.
 func (g *gatherer) worker(v workerView, s *dispatch.Snapshot, k known) dispatch.Worker {
 	view := v.View()
-	version, _ := kubeversion.Parse(view.Version) // unknown: taken for old
 	m := k.mirrors[v.Name()]
 	w := dispatch.Worker{
 		Name:          v.Name(),
@@ -148,7 +146,7 @@ func (g *gatherer) worker(v workerView, s *dispatch.Snapshot, k known) dispatch.
 		Connecting:    view.Awaited(),
 		Trouble:       view.Trouble(),
 		JobController: view.Spec.JobController,
-		Minor:         int(version.Minor),
+		Minor:         view.Minor(),
 		TookOver:      view.Writer.TookOver,
 		HeldElsewhere: view.IsHeldElsewhere(),
 		LastStart:     v.LastStart(),

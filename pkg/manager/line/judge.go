@@ -14,7 +14,6 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
 	"github.com/jobferry/jobferry/pkg/manager/workerpanic"
 	"github.com/jobferry/jobferry/pkg/placement"
-	"github.com/jobferry/jobferry/pkg/util/kubeversion"
 )
 
 // decideLocked decides about a Job. What takes little work is done under the lock: it would have to
@@ -201,7 +200,6 @@ func (l *Line) candidatesLocked(ctx context.Context, w *entry, admits func(strin
 // count as free.
 func candidate(v WorkerReader, held types.NamespacedName, reads placement.Reads) placement.Cluster {
 	view := v.View()
-	version, _ := kubeversion.Parse(view.Version) // unknown: nothing is refused for its age
 	// invalid: none, and the condition Schedulable says so
 	takes, _ := view.Namespaces()
 	ready, why := readiness(view)
@@ -216,7 +214,7 @@ func candidate(v WorkerReader, held types.NamespacedName, reads placement.Reads)
 		Full:          view.Full,
 		Weight:        view.Spec.Weight,
 		Cost:          view.Spec.Cost,
-		Version:       version,
+		Minor:         view.Minor(),
 		JobController: view.Spec.JobController,
 		Capacity:      freeIn(v, held, reads),
 	}

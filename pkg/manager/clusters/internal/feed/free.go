@@ -5,14 +5,13 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/placement"
-	"github.com/jobferry/jobferry/pkg/util/kubeversion"
 )
 
 // Worker is what Free has to know of the worker beside what is fed.
 type Worker struct {
 	Spec v1alpha1.WorkerClusterSpec
-	// Version is the API server's gitVersion.
-	Version string
+	// Minor is the version of Kubernetes, 1.Minor; zero: unknown, and taken for an old one.
+	Minor int
 	// Known: the State was, that is to be judged by.
 	Known bool
 }
@@ -25,8 +24,7 @@ func (f *Feed) Free(job types.NamespacedName, reads placement.Reads, w Worker) *
 	store := f.capacity.store
 	var free *placement.Snapshot
 	if w.Known {
-		version, _ := kubeversion.Parse(w.Version) // unknown: an old one
-		free = store.Snapshot(job, int(version.Minor), f.autoscalerOf(&w.Spec))
+		free = store.Snapshot(job, w.Minor, f.autoscalerOf(&w.Spec))
 		free.Preemption = w.Spec.Preemption == v1alpha1.PreemptionLowerPriority
 		if (reads.Namespaces || store.Bound.SelectNamespaces()) && f.capacity.namespaces.ask() {
 			free.AwaitNamespaces()
