@@ -99,7 +99,7 @@ func TestDefaultsUseNoFeature(t *testing.T) {
 }
 
 func TestFeaturesNewestFirst(t *testing.T) {
-	if !slices.IsSortedFunc(features, func(a, b feature) int { return int(b.since) - int(a.since) }) {
+	if !slices.IsSortedFunc(features, func(a, b feature) int { return b.since - a.since }) {
 		t.Error("the table isn't in order")
 	}
 }

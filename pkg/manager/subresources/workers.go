@@ -82,8 +82,8 @@ func (c *chosen) name(w http.ResponseWriter) {
 // warningCode is that of all warnings of Kubernetes' API servers.
 const warningCode = 299
 
-// pod returns the chosen Pod of a hub Job. A Pod of an index is looked for where the index is placed,
-// and elsewhere only if that worker says that it has none: the index may have moved.
+// pod returns the chosen Pod of a hub Job. A Pod of an index is looked for where the index is
+// placed, and elsewhere only if that worker says that it has none: the index may have moved.
 func (f *finder) pod(ctx context.Context, req *request, w podChoice, r rank) (*chosen, error) {
 	p, err := f.find(ctx, req)
 	if err != nil {

@@ -36,8 +36,8 @@ func (s *Subresources) MirrorsOf(ctx context.Context, workers []string) (mirrors
 	return mirrors, problems
 }
 
-// ofAll returns the objects of workers, with warnings why others haven't answered; an error, if none
-// has.
+// ofAll returns the objects of workers, with warnings why others haven't answered; an error, if
+// none has.
 func ofAll[T any](ctx context.Context, workers []string, ask func(context.Context, string) (*List[T], error)) (*List[T], error) {
 	if len(workers) < 2 {
 		return ask(ctx, first(workers))

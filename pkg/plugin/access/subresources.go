@@ -60,11 +60,11 @@ type List[T any] struct {
 	Warnings []string `json:"warnings"`
 }
 
-// What the lists are of.
-type (
-	PodList   = List[corev1.Pod]
-	EventList = List[corev1.Event]
-)
+// PodList are Pods of a Job.
+type PodList = List[corev1.Pod]
+
+// EventList is the same for events.
+type EventList = List[corev1.Event]
 
 // WorkerOf is the worker that a Pod or event is from, by the manager's word.
 func WorkerOf(object metav1.Object) string {

@@ -58,8 +58,8 @@ func inAnyOrder(v view, places []place, states []state) int64 {
 	return outer.fill(rooms, rooms)
 }
 
-// fill sums up the rooms of an outer bound's domains, as far as their Pods can't be too many: what is
-// left for sure tells how many Pods the domain with the fewest has.
+// fill sums up the rooms of an outer bound's domains, as far as their Pods can't be too many: what
+// is left for sure tells how many Pods the domain with the fewest has.
 func (b *bound) fill(rooms, left []int64) int64 {
 	fewest := int64(notIncluded)
 	if b.rising != nil {
