@@ -233,15 +233,7 @@ func (s *store) all() []types.NamespacedName {
 
 // unplaced returns the Jobs that are to be placed.
 func (s *store) unplaced() []types.NamespacedName {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var keys []types.NamespacedName
-	for r := range s.onWorker[""] {
-		if r.indexed.Value().state == jobview.Pending && r.deletion == "" {
-			keys = append(keys, r.key)
-		}
-	}
-	return keys
+	return s.where("", func(r *record) bool { return r.indexed.Value().state == jobview.Pending && r.deletion == "" })
 }
 
 // on returns the Jobs placed on a worker.
@@ -261,11 +253,15 @@ func keysOf(records map[*record]struct{}) []types.NamespacedName {
 
 // waitingIn returns the Jobs with a mirror that waits for its first Pod in a worker.
 func (s *store) waitingIn(worker string) []types.NamespacedName {
+	return s.where(worker, func(r *record) bool { return r.mirrors[worker] != nil && r.mirrors[worker].waiting != "" })
+}
+
+// where returns those of the Jobs placed on a worker of which something is so.
+func (s *store) where(worker string, is func(*record) bool) (keys []types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var keys []types.NamespacedName
 	for r := range s.onWorker[worker] {
-		if m := r.mirrors[worker]; m != nil && m.waiting != "" {
+		if is(r) {
 			keys = append(keys, r.key)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/manager/line"
 	"github.com/jobferry/jobferry/pkg/manager/packed"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/placement"
@@ -16,8 +17,7 @@ import (
 
 // workerView is what gather reads of a worker. None of its methods writes.
 type workerView interface {
-	Name() string
-	View() clusters.View
+	line.WorkerReader
 	// Synced reports whether the worker is connected, and its mirrors have been listed.
 	Synced() bool
 	// LastStart is when its Job controller was last seen to start a mirror.
@@ -31,12 +31,6 @@ type workerView interface {
 	// PodTimesAt returns the times that PodTimes had at the moment of an account, and at that of the
 	// list of all Pods. Without a view they aren't known yet.
 	PodTimesAt(mirror types.UID, account usage.Accounted) (then, listed usage.Times)
-	// Free is what its scheduler knows, as far as it concerns one Job, whose own reservation and Pods
-	// aren't in its way, and what that Job reads besides; nil: not checked.
-	Free(job types.NamespacedName, reads placement.Reads) *placement.Snapshot
-	// Room is what its autoscaler may still add, if one Job's Pods that wait there don't count; nil:
-	// nothing.
-	Room(job types.NamespacedName) *placement.Room
 }
 
 // worker is what the controller uses of a worker.
