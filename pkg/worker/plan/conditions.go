@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -18,10 +19,12 @@ func findCondition(list []batchv1.JobCondition, kind batchv1.JobConditionType) *
 	return nil
 }
 
-// trueCondition is findCondition for conditions whose status is True.
+// trueCondition points at the condition of that type that is True, or is nil.
 func trueCondition(list []batchv1.JobCondition, kind batchv1.JobConditionType) *batchv1.JobCondition {
-	if c := findCondition(list, kind); c != nil && c.Status == corev1.ConditionTrue {
-		return c
+	for i := range list {
+		if list[i].Type == kind && list[i].Status == corev1.ConditionTrue {
+			return &list[i]
+		}
 	}
 	return nil
 }
@@ -29,14 +32,8 @@ func trueCondition(list []batchv1.JobCondition, kind batchv1.JobConditionType) *
 // Finished returns the terminal condition of the Job: Complete or Failed, or nil while it hasn't
 // ended.
 func Finished(job *batchv1.Job) *batchv1.JobCondition {
-	for i := range job.Status.Conditions {
-		c := &job.Status.Conditions[i]
-		terminal := c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed
-		if terminal && c.Status == corev1.ConditionTrue {
-			return c
-		}
-	}
-	return nil
+	all := job.Status.Conditions
+	return cmp.Or(trueCondition(all, batchv1.JobComplete), trueCondition(all, batchv1.JobFailed))
 }
 
 func newCondition(kind batchv1.JobConditionType, status corev1.ConditionStatus, reason, message string, now time.Time) batchv1.JobCondition {
