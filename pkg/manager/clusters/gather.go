@@ -90,7 +90,7 @@ func (r *reconciler) gather(ctx context.Context, name string) (gathered, error) 
 func (r *reconciler) registration(ctx context.Context, name string) (*corev1.Secret, error) {
 	var secret corev1.Secret
 	err := r.client.Get(ctx, r.secretKey(name), &secret)
-	if err != nil || !registers(&secret, r.registry.options.Namespace) {
+	if err != nil || !Registers(&secret, r.registry.options.Namespace) {
 		return nil, client.IgnoreNotFound(err)
 	}
 	return &secret, nil
@@ -106,7 +106,7 @@ func (r *reconciler) unlabelled(ctx context.Context, name string) (*corev1.Secre
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case registers(&secret, r.registry.options.Namespace) || !controllerutil.ContainsFinalizer(&secret, v1alpha1.FinalizerWorkerCluster):
+	case Registers(&secret, r.registry.options.Namespace) || !controllerutil.ContainsFinalizer(&secret, v1alpha1.FinalizerWorkerCluster):
 		return nil, nil // the cache is behind, or it isn't ours
 	}
 	return &secret, nil
@@ -116,7 +116,7 @@ func (r *reconciler) secretKey(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: r.registry.options.Namespace, Name: name}
 }
 
-// registers reports whether a Secret is the registration of a worker.
-func registers(object client.Object, namespace string) bool {
+// Registers reports whether a Secret is the registration of a worker.
+func Registers(object client.Object, namespace string) bool {
 	return object.GetNamespace() == namespace && object.GetLabels()[v1alpha1.LabelWorkerCluster] == "true"
 }

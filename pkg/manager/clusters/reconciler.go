@@ -67,7 +67,7 @@ func (r *Registry) SetupWithManager(mgr ctrl.Manager) error {
 	if err := errors.Join(mgr.Add(r), mgr.Add(rec)); err != nil {
 		return err
 	}
-	mine := predicate.NewPredicateFuncs(func(o client.Object) bool { return registers(o, r.options.Namespace) })
+	mine := predicate.NewPredicateFuncs(func(o client.Object) bool { return Registers(o, r.options.Namespace) })
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		For(&v1alpha1.WorkerCluster{}).

@@ -79,12 +79,9 @@ func Setup(mgr manager.Manager, registry *clusters.Registry, o Options) error {
 	if err := o.Metrics.Register(r.expiry); err != nil {
 		return err
 	}
-	mine := predicate.NewPredicateFuncs(func(o client.Object) bool {
-		return o.GetLabels()[v1alpha1.LabelWorkerCluster] == "true"
-	})
-	inOurs := predicate.NewPredicateFuncs(func(object client.Object) bool { return object.GetNamespace() == o.Namespace })
+	mine := predicate.NewPredicateFuncs(func(object client.Object) bool { return clusters.Registers(object, o.Namespace) })
 	return ctrl.NewControllerManagedBy(mgr).Named("tokens").
-		For(&corev1.Secret{}).WithEventFilter(predicate.And(mine, inOurs)).
+		For(&corev1.Secret{}).WithEventFilter(mine).
 		Complete(r)
 }
 
