@@ -148,8 +148,18 @@ func (h *Hub) readDetails(ctx context.Context, key types.NamespacedName, job *ba
 	}
 	var reading sync.WaitGroup
 	if len(shards.WorkersOf(job)) > 0 {
-		reading.Go(func() { in.Pods, in.Missing.Pods = podsOf(ctx, subresources) })
-		reading.Go(func() { in.WorkerEvents, in.Missing.Events = eventsOf(ctx, subresources) })
+		reading.Go(func() {
+			in.Pods, in.Missing.Pods = itemsOf(subresources.Pods(ctx, ""))
+			for i := range in.Pods {
+				trimPod(&in.Pods[i])
+			}
+		})
+		reading.Go(func() {
+			in.WorkerEvents, in.Missing.Events = itemsOf(subresources.Events(ctx))
+			for i := range in.WorkerEvents {
+				in.WorkerEvents[i].ManagedFields = nil
+			}
+		})
 	}
 	if !mirror.Finished(job) {
 		reading.Go(func() {
@@ -165,24 +175,10 @@ func (h *Hub) readDetails(ctx context.Context, key types.NamespacedName, job *ba
 	return in
 }
 
-func podsOf(ctx context.Context, s *access.Subresources) ([]corev1.Pod, []string) {
-	list, err := s.Pods(ctx, "")
+// itemsOf are the items of an answer, and what it lacks.
+func itemsOf[T any](list *access.List[T], err error) (items []T, lacks []string) {
 	if err != nil {
 		return nil, missing(err)
-	}
-	for i := range list.Items {
-		trimPod(&list.Items[i])
-	}
-	return list.Items, list.Warnings
-}
-
-func eventsOf(ctx context.Context, s *access.Subresources) ([]corev1.Event, []string) {
-	list, err := s.Events(ctx)
-	if err != nil {
-		return nil, missing(err)
-	}
-	for i := range list.Items {
-		list.Items[i].ManagedFields = nil
 	}
 	return list.Items, list.Warnings
 }
