@@ -1,8 +1,6 @@
 package mirror
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 
@@ -38,8 +36,8 @@ func newRecord(hub *batchv1.Job, spec *batchv1.JobSpec, keys HubKeys) record {
 		ManagedBy:   deref(spec.ManagedBy),
 		Labels:      sortedKeys(keys.labels(hub)),
 		Annotations: sortedKeys(keys.Projected(hub.Annotations)),
-		Scheduling:  fingerprint(schedulingOf(template)),
-		Resources:   fingerprint(resourcesOf(template)),
+		Scheduling:  recentfields.Fingerprint(schedulingOf(template)),
+		Resources:   recentfields.Fingerprint(resourcesOf(template)),
 		Generation:  hub.Generation,
 	}
 }
@@ -92,11 +90,6 @@ func resourcesOf(t *corev1.PodTemplateSpec) map[string]corev1.ResourceRequiremen
 		}
 	}
 	return out
-}
-
-func fingerprint(v any) string {
-	sum := sha256.Sum256(mustMarshal(v))
-	return hex.EncodeToString(sum[:8])
 }
 
 func mustMarshal(v any) []byte {

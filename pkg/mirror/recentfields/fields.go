@@ -104,7 +104,8 @@ func keeps(sent, got any) bool {
 	}
 }
 
-func fingerprint(v any) string {
+// Fingerprint is the same for values that are the same in JSON.
+func Fingerprint(v any) string {
 	sum := sha256.New()
 	_, _ = sum.Write(marshal(v))
 	return textOf(sum)
@@ -115,7 +116,7 @@ func textOf(sum hash.Hash) string { return hex.EncodeToString(sum.Sum(nil)[:8]) 
 func marshal(v any) []byte {
 	data, err := json.Marshal(v) // maps are written in the order of their keys
 	if err != nil {
-		panic(fmt.Sprintf("%T must marshal: %v", v, err)) // can't be: it was read from JSON
+		panic(fmt.Sprintf("%T must marshal: %v", v, err)) // can't be: it is JSON, or an API type
 	}
 	return data
 }

@@ -50,11 +50,11 @@ func graftObject(sent, from, to map[string]any) map[string]any {
 func graftList(sent, from, to []any) []any {
 	equal := map[string]int{}
 	for i, element := range slices.Backward(from) {
-		equal[fingerprint(element)] = i
+		equal[Fingerprint(element)] = i
 	}
 	before, out := listOf(from), make([]any, len(to))
 	for i, element := range to {
-		at, is := equal[fingerprint(element)]
+		at, is := equal[Fingerprint(element)]
 		if _, named := nameOf(element); !is && (named || len(from) == len(to)) {
 			at = before.indexOf(element, i)
 			is = at >= 0

@@ -37,7 +37,7 @@ func FuzzCanonical(f *testing.F) {
 func TestFingerprintsStayAsTheyWere(t *testing.T) {
 	got := Of([]byte(`{"template":{"spec":{"containers":[{"future":{"b":"<1>","a":[1.0,{}]}},{"name":"b","future":2}]}}}`))
 	const path = "spec.template.spec.containers[*].future"
-	want := fingerprint([]any{map[string]any{"b": "<1>", "a": []any{float64(1), map[string]any{}}}, int64(2)})
+	want := Fingerprint([]any{map[string]any{"b": "<1>", "a": []any{float64(1), map[string]any{}}}, int64(2)})
 	if got[path] != want || len(got) != 1 {
 		t.Errorf("got %v, want %s", got, want)
 	}
