@@ -46,7 +46,7 @@ func (j *Job) alike(v view) topology {
 	if j.reads.names {
 		return v.eachNode().topology
 	}
-	return v.topologies.alike(&j.reads)
+	return v.topologies.alike(&j.reads, v.work, j.nodeWork.Field)
 }
 
 // onceOf asks about one of the nodes that are alike for a Job, for all of them.

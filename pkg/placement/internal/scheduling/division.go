@@ -12,8 +12,11 @@ func newDivision(things int) *division {
 }
 
 // divide takes things apart that are of different domains, in each of the groups that they are in.
-// The node of each is the one with its own index, or the one that is given.
-func (d *division) divide(t topology, node func(i int) int) {
+// The node of each is the one with its own index, or the one that is given. It returns the work.
+func (d *division) divide(t topology, node func(i int) int) int {
+	if d.groups == len(d.of) {
+		return 0 // all are apart
+	}
 	// Mostly, there are few enough pairs of a group and a domain, or of one without a domain.
 	domains := t.size + 1
 	known := pairs{few: make([]int32, min(d.groups*domains, 8*len(d.of)))}
@@ -25,6 +28,7 @@ func (d *division) divide(t topology, node func(i int) int) {
 		d.of[i] = known.number(int(group)*domains + int(t.at[n]) + 1)
 	}
 	d.groups = known.count
+	return len(d.of) + newWork*len(known.many)
 }
 
 // pairs are numbered in the order in which they come.

@@ -204,6 +204,29 @@ func TestJudgedLightly(t *testing.T) {
 	}
 }
 
+// Labels that all nodes have with different values are work, as long as nobody has read them.
+func TestTopologiesAreWork(t *testing.T) {
+	const nodes = 1000
+	w := &world{}
+	for i := range nodes {
+		var labels []string
+		for k := range maxTerms {
+			labels = append(labels, fmt.Sprintf("key-%d=%d", k, i))
+		}
+		w.node(fmt.Sprint("n", i), labels...)
+	}
+	s := NewSnapshot(w.nodes, nil, nil)
+	j := jobOf(func(p *corev1.PodTemplateSpec) {
+		for k := range maxTerms {
+			spread("job", fmt.Sprint("key-", k))(p)
+		}
+	})
+	first, again := workOn(s, j), workOn(s, j)
+	if first-again < maxTerms*nodes*newWork || again > first {
+		t.Errorf("the work is %d, and %d for the next one", first, again)
+	}
+}
+
 // A worker with 80 MB of labels costs little to an honest Job with affinity, which is judged by it.
 func TestLargeLabelsOfAWorker(t *testing.T) {
 	s := hostileWorker(400, 40_000)

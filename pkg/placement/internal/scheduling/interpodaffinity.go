@@ -119,7 +119,7 @@ func interPodAffinity(j *Job, v view) state {
 	if len(j.affinity)+len(j.antiAffinity) == 0 {
 		return nil
 	}
-	s := &affinityState{wanted: termStates(j, v, j.affinity), avoided: termStates(j, v, j.antiAffinity)}
+	s := &affinityState{wanted: termStates(j, v, j.affinity, affinityField), avoided: termStates(j, v, j.antiAffinity, antiAffinityField)}
 	s.bySelf = len(s.wanted) > 0 && !slices.ContainsFunc(s.wanted, func(t termState) bool { return t.self == no })
 	s.self = s.bySelf || v.nearMates(j)
 	s.readWanted(j.affinity, v)
@@ -132,10 +132,10 @@ func interPodAffinity(j *Job, v view) state {
 	return s
 }
 
-func termStates(j *Job, v view, terms []term) []termState {
+func termStates(j *Job, v view, terms []term, field string) []termState {
 	states := make([]termState, len(terms))
 	for i := range terms {
-		t := v.topologies.by(terms[i].key)
+		t := v.topologies.by(terms[i].key, v.work, field)
 		states[i] = termState{t, make([]bool, t.size), v.matches(&terms[i], j)}
 	}
 	return states

@@ -88,7 +88,7 @@ func podTopologySpread(j *Job, v view) state {
 	}
 	s := &spreadState{job: j, view: v, counts: make([]spreadCounts, len(j.spread))}
 	for i := range j.spread {
-		t := v.topologies.by(j.spread[i].key)
+		t := v.topologies.by(j.spread[i].key, v.work, spreadField)
 		s.counts[i] = spreadCounts{topology: t, hindering: make([]int64, t.size), helping: slices.Repeat([]int64{notIncluded}, t.size)}
 	}
 	for i := range s.counts {

@@ -71,7 +71,7 @@ func (c *contest) barByTerms(r *rival, terms []term, of *Job) {
 		if matches == no {
 			continue
 		}
-		b := c.barrier(r, c.view.topologies.by(terms[i].key))
+		b := c.barrier(r, c.view.topologies.by(terms[i].key, c.work, antiAffinityField))
 		b.sure = matches == yes
 		if r.confined(c.view, terms[i].key) {
 			b.pods = 1

@@ -37,17 +37,19 @@ func repelling(n *corev1.Node) string {
 }
 
 // by one label of the nodes.
-func (t *topologies) by(key string) topology {
+func (t *topologies) by(key string, work *budget, field string) topology {
 	return t.known.get(key, func() topology {
-		return topologyOf(t.nodes, func(n *corev1.Node) (string, bool) {
+		found := topologyOf(t.nodes, func(n *corev1.Node) (string, bool) {
 			value, has := n.Labels[key]
 			return value, has
 		})
+		work.spend(labelWork*len(t.nodes)+newWork*found.size, field)
+		return found
 	})
 }
 
 // alike has nodes in one domain that are alike for a Pod that reads this of them.
-func (t *topologies) alike(reads *nodeRead) topology {
+func (t *topologies) alike(reads *nodeRead, work *budget, field string) topology {
 	if len(reads.labels) == 0 {
 		return t.repelling
 	}
@@ -55,7 +57,7 @@ func (t *topologies) alike(reads *nodeRead) topology {
 		d := newDivision(len(t.nodes))
 		d.divide(t.repelling, nil)
 		for _, key := range reads.labels {
-			d.divide(t.by(key), nil)
+			work.spend(d.divide(t.by(key, work, field), nil), field)
 		}
 		return topology{at: d.of, size: d.groups}
 	})

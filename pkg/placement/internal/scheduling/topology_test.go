@@ -24,7 +24,7 @@ func TestDivide(t *testing.T) {
 		{"zone", []int32{0, 0, 1, 2, 0}},
 		{"rack", []int32{0, 1, 2, 3, 0}},
 	} {
-		d.divide(s.topologies.by(step.key), nil)
+		d.divide(s.topologies.by(step.key, nil, ""), nil)
 		if !slices.Equal(d.of, step.of) || d.groups != int(slices.Max(step.of))+1 {
 			t.Errorf("after %s: %v, %d groups; want %v", step.key, d.of, d.groups, step.of)
 		}

@@ -68,7 +68,7 @@ func volumesTogether(j *Job, v view) state {
 // is bound with the first of them, one of each Pod perhaps to a volume that several nodes can use.
 func (s *volumesState) couples(v view) bool {
 	return s.refused == nil && (len(s.shared) > 0 || slices.ContainsFunc(s.own, func(c *corev1.PersistentVolumeClaim) bool {
-		return !s.candidates().of(c).local(v.topologies)
+		return !s.candidates().of(c).local(v.topologies, v.work)
 	}))
 }
 

@@ -99,12 +99,13 @@ func (i *volumeIndex) of(claim *corev1.PersistentVolumeClaim) *freeVolumes {
 }
 
 // local reports whether no volume can be used on two nodes.
-func (f *freeVolumes) local(t *topologies) bool {
+func (f *freeVolumes) local(t *topologies, work *budget) bool {
 	if f == nil {
 		return true
 	}
 	for key := range f.byLabel {
-		if !t.by(key).apart() {
+		work.spend(len(t.nodes), volumesField) // to see whether they're apart
+		if !t.by(key, work, volumesField).apart() {
 			return false
 		}
 	}

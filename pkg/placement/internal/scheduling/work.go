@@ -22,6 +22,8 @@ const (
 	takingWork = 4  // to find what a Pod takes of one resource there
 	takeWork   = 8  // to leave out a Pod that may be preempted, or to keep it
 	optionWork = 8  // to choose it, or another place
+	newWork    = 16 // to take note of one that wasn't known, in a map
+	labelWork  = 5  // to look up a node's label
 
 	// To read, of the nodes that reach a volume, a term, a requirement or a value. To compare them
 	// with a node takes a part of it.
