@@ -98,6 +98,9 @@ func (g *Group) judge(s *Snapshot, members []member) (answers []Answer, unjudged
 		alone, judged := bounded(m.job, func(j *Job, b *budget) Answer { return judge(m.snapshot, j, m.wanted, b) })
 		m.alone, m.job = alone, judged
 		answers, unjudged = append(answers, alone), append(unjudged, judged.unjudged...)
+		if judged.TooMuch() {
+			return answers, unjudged
+		}
 	}
 	if len(members) < 2 || s.NodesUnknown || s.CantJudge || s.Listing != nil || slices.ContainsFunc(answers, func(a Answer) bool { return a.NeverFits() }) {
 		return answers, unjudged

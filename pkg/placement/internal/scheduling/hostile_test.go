@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/jobferry/jobferry/pkg/util/costtest"
+
 	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 )
 
@@ -201,6 +203,51 @@ func TestJudgedLightly(t *testing.T) {
 		if full := jobOf(change).Judge(s, 1); !tooMuch && !reflect.DeepEqual(a, full) {
 			t.Errorf("%d terms: %+v, judged by all: %+v", terms, a, full)
 		}
+	}
+	for nodes, tooMuch := range map[int]bool{1000: false, 5000: true} {
+		s, j := fewWithOthers(nodes), pod("job", 3, "1", tried).job()
+		alone := NewJob(j)
+		alone.Lightly()
+		if a := alone.Judge(s, 3); alone.TooMuch() != tooMuch || !tooMuch && (a.Verdict != FitsNow || a.Now != 1) {
+			t.Errorf("%d nodes: %v of the work, %+v", nodes, alone.Work(), a)
+		}
+	}
+}
+
+// tried has Pods that are tried in each order, and from each zone: most of these have one node.
+func tried(p *corev1.PodTemplateSpec) {
+	near(p.Labels["role"], "zone")(p)
+	for range maxTerms {
+		away := &affinityOf(p).PodAntiAffinity
+		if *away == nil {
+			*away = &corev1.PodAntiAffinity{}
+		}
+		terms := &(*away).RequiredDuringSchedulingIgnoredDuringExecution
+		*terms = append(*terms, roleTerm(p.Labels["role"], corev1.LabelHostname))
+		spread(p.Labels["role"], corev1.LabelHostname)(p)
+	}
+}
+
+func fewWithOthers(nodes int) *Snapshot {
+	w := &world{}
+	for i := range nodes {
+		w.node(fmt.Sprint("n", i), fmt.Sprint("zone=", min(i, 9)))
+	}
+	return NewSnapshot(w.nodes, nil, nil)
+}
+
+// What the trials of a group copy and divide is work.
+func TestTrialsOfAGroupAreWork(t *testing.T) {
+	s := fewWithOthers(5000)
+	var mates []Mate
+	for i := range MaxMates {
+		mates = append(mates, Mate{pod(fmt.Sprint("mate", i), 3, "1", tried).job(), 3})
+	}
+	j := NewJob(pod("job", 3, "1", tried).job())
+	j.Lightly()
+	g := NewGroup(j, mates)
+	if cost := costtest.Of(func() { g.Judge(s, 3) }); !j.TooMuch() || cost > 16<<20 {
+		t.Errorf("%v of the work, %d KiB are copied", j.Work(), cost>>10)
 	}
 }
 

@@ -101,6 +101,7 @@ func podTopologySpread(j *Job, v view) state {
 // read counts the Pods of all nodes that count.
 func (s *spreadState) read(counts *spreadCounts, c *constraint) {
 	counting := s.counting(c)
+	s.view.work.spend(len(s.view.Nodes)*len(s.counts)/domainsPerWork, spreadField)
 	for i := range s.view.Nodes {
 		if domain := counts.at[i]; counting(i) && counts.helping[domain] == notIncluded {
 			counts.helping[domain] = 0

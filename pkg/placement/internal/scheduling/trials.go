@@ -2,6 +2,7 @@ package scheduling
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 )
 
@@ -16,6 +17,8 @@ type trials struct {
 	states []state
 	wanted int64
 	work   *budget
+	// domains of all states together, which each try copies.
+	domains int
 }
 
 // group of places.
@@ -27,25 +30,36 @@ type group struct {
 
 func newTrials(j *Job, places []place, states []state, wanted int64, b *budget) *trials {
 	t := &trials{job: j, places: places, states: states, wanted: wanted, work: b}
-	t.of, t.groups = groupsOf(places, states)
+	for _, s := range states {
+		for _, topology := range s.topologies() {
+			t.domains += topology.size
+		}
+	}
+	t.of, t.groups = t.groupsOf(states)
 	return t
 }
 
+func (t *trials) spend(work int) {
+	field, _ := t.job.coupledBy()
+	t.work.spend(work, field)
+}
+
 // groupsOf returns the group of each place, too.
-func groupsOf(places []place, states []state) ([]int32, []group) {
-	d := newDivision(len(places))
+func (t *trials) groupsOf(states []state) ([]int32, []group) {
+	t.spend(len(t.places))
+	d := newDivision(len(t.places))
 	for _, s := range states {
-		for _, t := range s.topologies() {
-			d.divide(t, func(i int) int { return places[i].index })
+		for _, by := range s.topologies() {
+			t.spend(d.divide(by, func(i int) int { return t.places[i].index }))
 		}
 	}
 	groups := make([]group, d.groups)
-	for i := range places {
+	for i := range t.places {
 		g := &groups[d.of[i]]
 		if g.first == nil {
-			g.first = &places[i]
+			g.first = &t.places[i]
 		}
-		g.slots += places[i].slots
+		g.slots += t.places[i].slots
 	}
 	return d.of, groups
 }
@@ -118,7 +132,8 @@ func (t *trials) firsts() []int {
 		return nil
 	}
 	var firsts []int
-	of, near := groupsOf(t.places, t.states[i:i+1])
+	of, near := t.groupsOf(t.states[i : i+1])
+	t.spendOnReasons()
 	known := make([]bool, len(near))
 	for p, choice := range of {
 		if !known[choice] && reasonOf(t.states, &t.places[p]) == nil {
@@ -150,6 +165,7 @@ func reasonOf(states []state, p *place) *Reason {
 // try puts one Pod after the other into the group that is preferred among those that take it. The
 // first goes into a group that was chosen for it, if there is one.
 func (t *trials) try(chosen int, prefer order) filling {
+	t.spend(len(t.groups)*bits.Len(uint(len(t.groups)))/2 + t.domains/domainsPerWork)
 	states := make([]state, len(t.states))
 	for i, s := range t.states {
 		states[i] = s.clone()
@@ -192,8 +208,15 @@ func (j *Job) coupledBy() (field string, work int) {
 	}
 }
 
+// spendOnReasons is to ask all places once.
+func (t *trials) spendOnReasons() {
+	field, asking := t.job.coupledBy()
+	t.work.spend(len(t.places)*asking/checkWork, field)
+}
+
 // reasons why nodes take no further Pod.
 func (t *trials) reasons(groups []group, states []state) []*Reason {
+	t.spendOnReasons()
 	reasons := make([]*Reason, len(t.places))
 	for i := range t.places {
 		g := &groups[t.of[i]]
