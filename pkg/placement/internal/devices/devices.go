@@ -2,6 +2,7 @@ package devices
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -59,6 +60,26 @@ func (d *Devices) With(objects Objects) *Devices {
 		inv = newInventory(objects.Slices, objects.Minor, inv)
 	}
 	return newDevices(objects, inv, m)
+}
+
+// Without are the Devices if some of the allocated claims weren't there: those of one Job.
+func (d *Devices) Without(isGone func(*resourcev1.ResourceClaim) bool) *Devices {
+	var gone []*resourcev1.ResourceClaim
+	for _, claim := range d.objects.Claims {
+		if claim.Status.Allocation != nil && isGone(claim) {
+			gone = append(gone, claim)
+		}
+	}
+	if len(gone) == 0 {
+		return d
+	}
+	c := *d
+	c.claims = maps.Clone(d.claims)
+	for _, claim := range gone {
+		delete(c.claims, types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name})
+	}
+	c.now, c.idle = d.now.without(gone, d), d.idle.without(gone, d)
+	return &c
 }
 
 // compiledSelectors is how many CEL expressions a worker's Devices keep.

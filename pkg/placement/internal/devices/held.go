@@ -3,7 +3,9 @@ package devices
 import (
 	"bytes"
 	"crypto/sha256"
+	"maps"
 	"slices"
+	"sync/atomic"
 
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,6 +23,8 @@ type holding struct {
 	// alike numbers the nodes that have devices of their own: equal ones are alike, free devices
 	// included.
 	alike map[string]int32
+	// all is the state of what is held in all pools; nil: nobody has asked for it.
+	all atomic.Pointer[structured.AllocatedState]
 }
 
 // hold reads all claims; in an idle worker, those of Pods that last.
@@ -41,7 +45,31 @@ func (d *Devices) hold(idle bool) *holding {
 	for name, n := range d.inventory.nodes {
 		alike[name] = d.memo.number(n.digest(h))
 	}
-	return &holding{h, alike}
+	return &holding{held: h, alike: alike}
+}
+
+// without some claims. Only the nodes that they had devices of are looked at again.
+func (h *holding) without(gone []*resourcev1.ResourceClaim, d *Devices) *holding {
+	results, asked, changed := map[*resourcev1.DeviceRequestAllocationResult]bool{}, map[pool]bool{}, map[pool]bool{}
+	for _, claim := range gone {
+		for i := range claim.Status.Allocation.Devices.Results {
+			result := &claim.Status.Allocation.Devices.Results[i]
+			results[result], asked[pool{result.Driver, result.Pool}] = true, true
+		}
+	}
+	left := maps.Clone(h.held)
+	for of := range asked {
+		rest := slices.DeleteFunc(slices.Clone(left[of]), func(r *resourcev1.DeviceRequestAllocationResult) bool { return results[r] })
+		changed[of] = len(rest) < len(left[of])
+		left[of] = rest
+	}
+	alike := maps.Clone(h.alike)
+	for name, n := range d.inventory.nodes {
+		if slices.ContainsFunc(n.pools, func(p pool) bool { return changed[p] }) {
+			alike[name] = d.memo.number(n.digest(left))
+		}
+	}
+	return &holding{held: left, alike: alike}
 }
 
 // lasts reports whether a Pod that doesn't end has the claim reserved.
@@ -49,6 +77,14 @@ func (d *Devices) lasts(claim *resourcev1.ResourceClaim) bool {
 	return slices.ContainsFunc(claim.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool {
 		return r.Resource != "pods" || d.objects.Lasts(r.UID)
 	})
+}
+
+// results counts them.
+func (h held) results() (count int) {
+	for _, results := range h {
+		count += len(results)
+	}
+	return count
 }
 
 // of some pools only.

@@ -82,7 +82,7 @@ func TestLongSelectors(t *testing.T) {
 		})
 	}
 	d := New(o)
-	if d.Trial("ns", podSpec(asking("1")), scheduling.Now) == nil {
+	if d.Trial("ns", podSpec(asking("1")), scheduling.Now, nil) == nil {
 		t.Fatal("no devices are asked for")
 	}
 	expect(t, judge(o, 1, asking("1")), scheduling.FitsNow, 1) // not found out

@@ -59,9 +59,9 @@ func (t *trial) count(node *capacity.Node, w *wish, most int64) (a answer, lasti
 	if n := t.inventory.nodes[node.Object.Name]; n != nil {
 		near, pools = n.slices, n.pools
 	}
-	state := t.state(t.of(pools))
+	state := t.newState(t.of(pools))
 	for a.more = true; a.pods < most; a.pods++ {
-		found := t.search(node, w, near, &state)
+		found := t.search(node, w, near, state)
 		if found.refusal != "" {
 			return answer{pods: a.pods, refusal: found.refusal, broken: found.broken}, numbered && !names(found.refusal, pools)
 		}
@@ -69,7 +69,7 @@ func (t *trial) count(node *capacity.Node, w *wish, most int64) (a answer, lasti
 			return answer{pods: maxCounted, more: true}, numbered && !found.starved
 		}
 		for i := range found.results {
-			t.takeAll(&state, &found.results[i])
+			t.takeAll(state, &found.results[i])
 		}
 	}
 	return a, numbered

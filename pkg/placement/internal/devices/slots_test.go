@@ -24,8 +24,8 @@ import (
 // alike, are of no use.
 type oneByOne struct{ *Devices }
 
-func (o oneByOne) Trial(namespace string, spec *corev1.PodSpec, at scheduling.Moment) scheduling.DeviceTrial {
-	if t := o.Devices.Trial(namespace, spec, at); t != nil {
+func (o oneByOne) Trial(namespace string, spec *corev1.PodSpec, at scheduling.Moment, charge func(int)) scheduling.DeviceTrial {
+	if t := o.Devices.Trial(namespace, spec, at, charge); t != nil {
 		return coupledTrial{t}
 	}
 	return nil
@@ -140,11 +140,11 @@ func TestNodesThatAreAlike(t *testing.T) {
 // A pool that several nodes share couples them.
 func TestPoolOfTwoNodes(t *testing.T) {
 	o := worker()
-	if trial := New(o).Trial("ns", podSpec(asking("1")), scheduling.Now); trial.Coupled() {
+	if trial := New(o).Trial("ns", podSpec(asking("1")), scheduling.Now, nil); trial.Coupled() {
 		t.Error("nodes with devices of their own are coupled")
 	}
 	o.Slices[1].Spec.Pool.Name = o.Slices[0].Spec.Pool.Name
-	if trial := New(o).Trial("ns", podSpec(asking("1")), scheduling.Now); !trial.Coupled() {
+	if trial := New(o).Trial("ns", podSpec(asking("1")), scheduling.Now, nil); !trial.Coupled() {
 		t.Error("nodes that share a pool aren't coupled")
 	}
 }
@@ -281,7 +281,7 @@ func TestManyRequestsAreWork(t *testing.T) {
 			s.ResourceClaims = append(s.ResourceClaims, corev1.PodResourceClaim{Name: fmt.Sprint(i), ResourceClaimTemplateName: ptr.To("t")})
 		}
 	})
-	found := New(o).Trial("ns", spec, scheduling.Now).(*trial)
+	found := New(o).Trial("ns", spec, scheduling.Now, nil).(*trial)
 	found.Slots(&capacity.Node{Object: nodes[0]}, 1)
 	if work := mostWork - *found.left; work < claims*32*requestWork {
 		t.Errorf("work %d for %d requests", work, claims*32)

@@ -33,14 +33,17 @@ type trial struct {
 	missing string
 	// wishes of the next Pod, by the extended resources that a node lacks.
 	wishes map[uint64]*wish
-	// left is how much work this trial and its clones may still do.
-	left *int
+	// left is how much work this trial and its clones may still do. charge, if it isn't nil, has the
+	// Job pay for it.
+	left   *int
+	charge func(work int)
 	// broken is the error of a node after which the scheduler gives up.
 	broken string
 
 	// states of the devices on which Pods were tried: those of a node, or, where several nodes reach
-	// some, all.
+	// some, all. own are those that nobody else has: the others are copied before a change.
 	states map[string]*structured.AllocatedState
+	own    map[string]bool
 	// outcomes by node, until a change of the states.
 	outcomes map[string]outcome
 }
@@ -62,14 +65,14 @@ type wish struct {
 }
 
 // Trial is nil if Pods of this spec need no devices.
-func (d *Devices) Trial(namespace string, spec *corev1.PodSpec, at scheduling.Moment) scheduling.DeviceTrial {
+func (d *Devices) Trial(namespace string, spec *corev1.PodSpec, at scheduling.Moment, charge func(work int)) scheduling.DeviceTrial {
 	e := d.extendedOf(spec)
 	if e == nil && len(spec.ResourceClaims) == 0 {
 		return nil
 	}
 	left := d.memo.allow()
-	t := &trial{Devices: d, holding: d.now, at: at, namespace: namespace, extended: e, wishes: map[uint64]*wish{}, left: &left}
-	t.states, t.outcomes = map[string]*structured.AllocatedState{}, map[string]outcome{}
+	t := &trial{Devices: d, holding: d.now, at: at, namespace: namespace, extended: e, wishes: map[uint64]*wish{}, left: &left, charge: charge}
+	t.states, t.own, t.outcomes = map[string]*structured.AllocatedState{}, map[string]bool{}, map[string]outcome{}
 	if at != scheduling.Now {
 		t.holding = d.idle
 	}
@@ -153,7 +156,9 @@ func (t *trial) wish(requests []resourcev1.DeviceRequest) *wish {
 		hash.Write(one[:])
 	}
 	hash.Sum(w.key[:0])
+	before := *t.left
 	evaluation, few := t.evaluation(w.claims, t.left)
+	t.pay(before - *t.left)
 	w.evaluation, w.tooMany = evaluation, w.tooMany || !few
 	return w
 }
@@ -178,7 +183,9 @@ func (t *trial) search(node *capacity.Node, w *wish, near []*resourcev1.Resource
 		return outcome{starved: true}
 	}
 	// No device is evaluated twice. The allocator logs nothing without a logger in the context.
-	b := &budget{Context: context.Background(), left: searchWork - w.requests*requestWork - t.inventory.readWork(near, w.evaluation)}
+	sharing := len(state.AllocatedSharedDeviceIDs) / sharedPerWork
+	left := searchWork - w.requests*requestWork - t.inventory.readWork(near, w.evaluation+sharing)
+	b := &budget{Context: context.Background(), left: left, step: stepWork + sharing}
 	if w.tooMany || b.left < 0 {
 		return outcome{unknown: true}
 	}
@@ -224,27 +231,71 @@ func (t *trial) spend(work int) {
 	if *t.left -= work; before > 0 && *t.left <= 0 {
 		t.memo.usedUp()
 	}
+	t.pay(work)
 }
 
-// stateOf the devices that a node reaches.
+func (t *trial) pay(work int) {
+	if t.charge != nil {
+		t.charge(work)
+	}
+}
+
+// stateOf the devices that a node reaches, which isn't changed.
 func (t *trial) stateOf(node *capacity.Node) *structured.AllocatedState {
-	at, of := t.stateAt(node)
-	if t.states[at] == nil {
-		state := t.state(of)
-		t.states[at] = &state
+	at := t.stateAt(node)
+	switch n := t.inventory.nodes[node.Object.Name]; {
+	case t.states[at] != nil:
+	case at == "":
+		t.states[at] = t.stateOfAll()
+	case n != nil:
+		t.states[at], t.own[at] = t.newState(t.of(n.pools)), true
+	default:
+		t.states[at], t.own[at] = t.newState(nil), true
 	}
 	return t.states[at]
 }
 
-// stateAt is where the state is that counts for a node, and what is held there.
-func (t *trial) stateAt(node *capacity.Node) (string, held) {
+// stateAt is where the state is that counts for a node.
+func (t *trial) stateAt(node *capacity.Node) string {
 	if len(t.inventory.shared) > 0 {
-		return "", t.held
+		return ""
 	}
-	if n := t.inventory.nodes[node.Object.Name]; n != nil {
-		return node.Object.Name, t.of(n.pools)
+	return node.Object.Name
+}
+
+// stateOfAll is made for the first who asks.
+func (t *trial) stateOfAll() *structured.AllocatedState {
+	if known := t.all.Load(); known != nil {
+		return known
 	}
-	return node.Object.Name, nil
+	state := t.newState(t.held)
+	if *t.left > 0 {
+		t.all.Store(state)
+	}
+	return state
+}
+
+// newState is empty if no work is left: nobody is asked then.
+func (t *trial) newState(of held) *structured.AllocatedState {
+	if t.spend(of.results() * stateWork); *t.left <= 0 {
+		of = nil
+	}
+	state := t.state(of)
+	return &state
+}
+
+// give notes the devices that the next Pod has.
+func (t *trial) give(node *capacity.Node, allocation *resourcev1.AllocationResult) {
+	at, state := t.stateAt(node), t.stateOf(node)
+	if !t.own[at] {
+		t.spend((len(state.AllocatedDevices) + len(state.AllocatedSharedDeviceIDs) + len(state.AggregatedCapacity)) / copiedPerWork)
+		t.own[at], t.states[at] = true, &structured.AllocatedState{
+			AllocatedDevices:         state.AllocatedDevices.Clone(),
+			AllocatedSharedDeviceIDs: state.AllocatedSharedDeviceIDs.Clone(),
+			AggregatedCapacity:       state.AggregatedCapacity.Clone(),
+		}
+	}
+	t.takeAll(t.states[at], allocation)
 }
 
 // Refuses says why the next Pod can't have its devices on a node.
@@ -290,7 +341,7 @@ func (t *trial) Take(node *capacity.Node) {
 	}
 	clear(t.outcomes)
 	for i := range taken.claims {
-		t.takeAll(t.stateOf(node), &taken.results[i])
+		t.give(node, &taken.results[i])
 		if at := slices.Index(t.shared, taken.claims[i]); at >= 0 {
 			t.shared = slices.Delete(slices.Clone(t.shared), at, at+1)
 			t.wishes = map[uint64]*wish{}
@@ -309,13 +360,6 @@ func (d *Devices) takeAll(state *structured.AllocatedState, allocation *resource
 func (t *trial) Clone() scheduling.DeviceTrial {
 	c := *t
 	c.outcomes, c.wishes, c.reserved = maps.Clone(t.outcomes), maps.Clone(t.wishes), slices.Clone(t.reserved)
-	c.states = make(map[string]*structured.AllocatedState, len(t.states))
-	for at, state := range t.states {
-		c.states[at] = &structured.AllocatedState{
-			AllocatedDevices:         state.AllocatedDevices.Clone(),
-			AllocatedSharedDeviceIDs: state.AllocatedSharedDeviceIDs.Clone(),
-			AggregatedCapacity:       state.AggregatedCapacity.Clone(),
-		}
-	}
+	c.states, c.own, t.own = maps.Clone(t.states), map[string]bool{}, map[string]bool{}
 	return &c
 }

@@ -25,6 +25,9 @@ const (
 	selectedPerWork = 5    // of what a selector of nodes has
 	selectWork      = 9    // to evaluate a selector that costs nothing
 	costPerWork     = 4    // of CEL's units of cost
+	stateWork       = 1    // to note that a device is held
+	copiedPerWork   = 8    // of such notes
+	sharedPerWork   = 100  // of devices that claims share, which the allocator goes through for each device
 	compileWork     = 1500 // for each selector, and
 	compileByteWork = 15   // for each byte of a long one
 )
@@ -34,11 +37,11 @@ var errTooMuchWork = errors.New("too much work")
 // budget is a context that is done after some work.
 type budget struct {
 	context.Context
-	left int
+	left, step int
 }
 
 func (b *budget) Err() error {
-	if b.left -= stepWork; b.left < 0 {
+	if b.left -= b.step; b.left < 0 {
 		return errTooMuchWork
 	}
 	return nil

@@ -31,7 +31,7 @@ func (s *Store) Devices(minor int, pods *scheduling.Pods, without types.Namespac
 		return nil, false
 	}
 	if s.devices == nil || s.minor != minor {
-		s.timed(&s.devicePace, func() { s.devices = s.read(minor, pods, s.ResourceClaims.list()) })
+		s.timed(&s.devicePace, func() { s.devices = s.read(minor, pods) })
 		s.minor, s.compiled, s.own = minor, s.devices, map[types.NamespacedName]*devices.Devices{}
 	}
 	if !pods.Has(without) {
@@ -41,7 +41,9 @@ func (s *Store) Devices(minor int, pods *scheduling.Pods, without types.Namespac
 		if len(s.own) >= maxOwn {
 			clear(s.own)
 		}
-		s.timed(&s.devicePace, func() { s.own[without] = s.withoutOwn(minor, pods, without) })
+		s.timed(&s.devicePace, func() {
+			s.own[without] = s.devices.Without(func(claim *resourcev1.ResourceClaim) bool { return isOwn(claim, pods, without) })
+		})
 	}
 	return s.own[without], true
 }
@@ -50,19 +52,9 @@ func (s *Store) Devices(minor int, pods *scheduling.Pods, without types.Namespac
 // are.
 const maxOwn = 8
 
-// withoutOwn are the devices if the claims of one Job don't count.
-func (s *Store) withoutOwn(minor int, pods *scheduling.Pods, job types.NamespacedName) *devices.Devices {
-	claims := s.ResourceClaims.list()
-	others := slices.DeleteFunc(slices.Clone(claims), func(claim *resourcev1.ResourceClaim) bool { return isOwn(claim, pods, job) })
-	if len(others) == len(claims) {
-		return s.devices
-	}
-	return s.read(minor, pods, others)
-}
-
-func (s *Store) read(minor int, pods *scheduling.Pods, claims []*resourcev1.ResourceClaim) *devices.Devices {
+func (s *Store) read(minor int, pods *scheduling.Pods) *devices.Devices {
 	objects := devices.Objects{
-		Classes: s.DeviceClasses.list(), Slices: s.ResourceSlices.list(), Claims: claims, Templates: s.ResourceClaimTemplates.list(),
+		Classes: s.DeviceClasses.list(), Slices: s.ResourceSlices.list(), Claims: s.ResourceClaims.list(), Templates: s.ResourceClaimTemplates.list(),
 		Lasts: func(uid types.UID) bool { _, lasts := pods.Owner(uid); return lasts },
 		Minor: minor,
 	}

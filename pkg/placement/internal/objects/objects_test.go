@@ -168,7 +168,7 @@ func TestDevicesWithoutThoseOfAJob(t *testing.T) {
 		}
 		count := resource.MustParse("1")
 		spec := &corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"example.com/gpu": count}}}}}
-		return d.Trial("n", spec, scheduling.Now).Refuses(&capacity.Node{Object: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}) == ""
+		return d.Trial("n", spec, scheduling.Now, nil).Refuses(&capacity.Node{Object: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}) == ""
 	}
 	isNil := func(when string, want bool) {
 		t.Helper()

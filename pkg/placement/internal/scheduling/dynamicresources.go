@@ -15,8 +15,9 @@ type Devices interface {
 	// Claimed is what quotas count of the claims that are made for one Pod from templates.
 	Claimed(namespace string, spec *corev1.PodSpec) corev1.ResourceList
 	// Trial tries to give devices to Pods of one spec. In an idle worker, only Pods that don't end
-	// have devices. It is nil if such Pods need none.
-	Trial(namespace string, spec *corev1.PodSpec, at Moment) DeviceTrial
+	// have devices. It is nil if such Pods need none. Charge, if it isn't nil, is called for the
+	// microseconds that this takes.
+	Trial(namespace string, spec *corev1.PodSpec, at Moment, charge func(microseconds int)) DeviceTrial
 }
 
 // DeviceTrial gives devices to one Pod after the other.
@@ -41,12 +42,17 @@ type DeviceTrial interface {
 
 const devicesField = "spec.template.spec.resourceClaims or containers[].resources.requests"
 
-// trial is nil if the Job's Pods need no devices, or these aren't known.
+// trial is nil if the Job's Pods need no devices, or these aren't known. Devices bound their own
+// work, and a Job that is judged lightly pays for it.
 func (v view) trial(j *Job) DeviceTrial {
 	if v.Devices == nil || j.isBare {
 		return nil
 	}
-	return v.Devices.Trial(j.namespace, j.spec, v.moment)
+	var charge func(int)
+	if j.lightly {
+		charge = func(microseconds int) { v.work.spend(microseconds*perMicrosecond, devicesField) }
+	}
+	return v.Devices.Trial(j.namespace, j.spec, v.moment, charge)
 }
 
 // deviceSlots is the part of the plugin DynamicResources that looks at a node alone.

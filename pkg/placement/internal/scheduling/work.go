@@ -30,6 +30,8 @@ const (
 	reachTerm, reachRequirement, reachValue = 8, 240, 35
 	reachComparisons                        = 8
 
+	// perMicrosecond is how many units are a microsecond.
+	perMicrosecond = 200
 	// lookEvery is the work between two looks at the clock.
 	lookEvery = 200_000
 	// domainsPerWork is how many domains are counted in one unit.
