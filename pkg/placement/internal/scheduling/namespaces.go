@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
@@ -92,9 +93,24 @@ type Reads struct {
 // ReadsOf the Pods of a spec.
 func ReadsOf(spec *corev1.PodSpec) Reads {
 	return Reads{
-		Claims: usesClaims(spec),
-		Namespaces: slices.ContainsFunc(slices.Concat(capacity.RequiredAffinity(spec), capacity.RequiredAntiAffinity(spec)), func(t corev1.PodAffinityTerm) bool {
-			return readsLabels(selectorOf(t.NamespaceSelector))
-		}),
+		Claims:     usesClaims(spec),
+		Namespaces: namesLabels(capacity.RequiredAffinity(spec)) || namesLabels(capacity.RequiredAntiAffinity(spec)),
 	}
+}
+
+// namesLabels is readsLabels of the terms that are judged. It reads no more than the keys of their
+// selectors, which may have very many values.
+func namesLabels(terms []corev1.PodAffinityTerm) bool {
+	return slices.ContainsFunc(terms[:min(len(terms), maxTerms)], func(t corev1.PodAffinityTerm) bool {
+		s := t.NamespaceSelector
+		if s == nil {
+			return false
+		}
+		for key := range s.MatchLabels {
+			if key != corev1.LabelMetadataName {
+				return true
+			}
+		}
+		return slices.ContainsFunc(s.MatchExpressions, func(r metav1.LabelSelectorRequirement) bool { return r.Key != corev1.LabelMetadataName })
+	})
 }

@@ -1,11 +1,14 @@
 package scheduling
 
 import (
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 
 	"github.com/jobferry/jobferry/pkg/placement/internal/change"
 )
@@ -120,5 +123,21 @@ func TestPodsThatSelectNamespaces(t *testing.T) {
 		if step.change(); pods.SelectNamespaces() != step.want {
 			t.Errorf("want %t", step.want)
 		}
+	}
+}
+
+// What reads namespaces is found without reading the values of a selector, and in few terms.
+func TestReadsOfManyValues(t *testing.T) {
+	terms := slices.Repeat([]corev1.PodAffinityTerm{{NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: many(20_000)},
+	}}}}, maxTerms)
+	spec := &corev1.PodSpec{Affinity: &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms}}}
+	if cost := costtest.Of(func() { ReadsOf(spec) }); cost > 64<<10 {
+		t.Errorf("%d KiB", cost>>10)
+	}
+	labelled := corev1.PodAffinityTerm{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}}
+	spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution = append(terms, labelled)
+	if ReadsOf(spec).Namespaces {
+		t.Error("a term is read that isn't judged")
 	}
 }
