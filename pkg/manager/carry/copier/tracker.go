@@ -56,12 +56,20 @@ type Tracker struct {
 
 	mu     sync.Mutex
 	places map[types.NamespacedName]map[string]*placeState // by Job and worker
-	users  map[Source]sets.Set[*placeState]
+	users  map[Source]*users
 	// newest is the latest resourceVersion that the watch showed of a source with users.
 	newest map[Source]string
 	// counted is how many references count towards maxCounted.
 	counted    int
 	namespaces map[string]*namespace
+}
+
+// users of a source.
+type users struct {
+	count int
+	// asking are those that are looked at when the source changes: all but the ones that have had a
+	// turn for an earlier change, and haven't copied the source since.
+	asking sets.Set[*placeState]
 }
 
 // placeState is what is known of one place.
@@ -80,7 +88,7 @@ func NewTracker(clock clock.PassiveClock) *Tracker {
 	return &Tracker{
 		clock:      clock,
 		places:     map[types.NamespacedName]map[string]*placeState{},
-		users:      map[Source]sets.Set[*placeState]{},
+		users:      map[Source]*users{},
 		newest:     map[Source]string{},
 		namespaces: map[string]*namespace{},
 	}
@@ -98,10 +106,13 @@ func (t *Tracker) Track(p Place, sources ...Source) bool {
 	}
 	at.sources.Insert(added...)
 	for _, source := range added {
-		if t.users[source] == nil {
-			t.users[source] = sets.New[*placeState]()
+		u := t.users[source]
+		if u == nil {
+			u = &users{asking: sets.New[*placeState]()}
+			t.users[source] = u
 		}
-		t.users[source].Insert(at)
+		u.count++
+		u.asking.Insert(at)
 	}
 	return true
 }
@@ -141,6 +152,9 @@ func (t *Tracker) Record(p Place, copied Copied) {
 	at := t.open(p)
 	at.copied = copied
 	t.untrack(at, copied.Seen)
+	for source := range at.sources {
+		t.users[source].asking.Insert(at)
+	}
 }
 
 // Get returns what was copied for a Job's mirror. It's current if no source has changed since, or
@@ -168,19 +182,20 @@ func (t *Tracker) Get(p Place, mirror types.UID) (copied Copied, current bool) {
 func (t *Tracker) SourceChanged(source Source, version string) map[types.NamespacedName]time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	users, before, now := t.users[source], t.newest[source], t.clock.Now()
-	if len(users) == 0 {
+	u, before, now := t.users[source], t.newest[source], t.clock.Now()
+	if u == nil {
 		return nil
 	}
 	if newer(version, before) {
 		t.newest[source] = version
 	}
 	jobs := map[types.NamespacedName]time.Duration{}
-	for at := range users {
+	for at := range u.asking {
 		seen, known := at.copied.Seen[source]
 		if known && !newer(version, seen) {
 			continue
 		}
+		u.asking.Delete(at)
 		if !at.due.IsZero() && (!known || newer(before, seen)) {
 			continue // it has its turn since an earlier change, and isn't put off by this one
 		}
@@ -237,7 +252,9 @@ func (t *Tracker) untrack(at *placeState, keep map[Source]string) {
 		}
 		t.count(at, -1)
 		at.sources.Delete(source)
-		if t.users[source].Delete(at); t.users[source].Len() == 0 {
+		u := t.users[source]
+		u.asking.Delete(at)
+		if u.count--; u.count == 0 {
 			delete(t.users, source)
 			delete(t.newest, source)
 		}

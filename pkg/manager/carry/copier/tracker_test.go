@@ -3,6 +3,7 @@ package copier
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -105,5 +106,35 @@ func TestTrackerForgets(t *testing.T) {
 	tracker.Forget(test)
 	if n := len(tracker.places) + len(tracker.users) + len(tracker.newest) + len(tracker.namespaces) + tracker.counted; n != 0 {
 		t.Errorf("%d entries are left: %+v", n, tracker)
+	}
+}
+
+// Very many Jobs have one source, which a tenant changes all the time: those that have their turn
+// aren't looked at until they have copied it.
+func TestAChangeLooksAtThoseWithoutATurn(t *testing.T) {
+	const jobs = 1000
+	tracker := NewTracker(clocktesting.NewFakePassiveClock(noon))
+	source := sourceOf("hot")
+	place := func(i int) Place { return in(types.NamespacedName{Namespace: "greedy", Name: strconv.Itoa(i)}) }
+	copied := func(i int, version string) {
+		tracker.Record(place(i), Copied{Mirror: "mirror", Seen: map[Source]string{source: version}, At: noon})
+	}
+	for i := range jobs {
+		tracker.Track(place(i), source)
+		if i%2 == 0 { // the others haven't copied it yet
+			copied(i, "1")
+		}
+	}
+	for i, want := range []int{jobs, 0, 0} {
+		version := 2 + i
+		looks := tracker.users[source].asking.Len()
+		if woken := len(tracker.SourceChanged(source, strconv.Itoa(version))); woken != want || looks != want {
+			t.Errorf("version %d: %d of %d are woken, want %d", version, woken, looks, want)
+		}
+	}
+	copied(7, "4")
+	copied(8, "3")
+	if woken := tracker.SourceChanged(source, "5"); len(woken) != 1 || tracker.users[source].asking.Len() > 0 {
+		t.Errorf("woken: %v", woken)
 	}
 }
