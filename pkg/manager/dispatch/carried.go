@@ -35,20 +35,23 @@ func carryObjects(s *Snapshot, w *Worker) Plan {
 func (w *Worker) carryReports() []Report {
 	var reports []Report
 	if len(w.Carry.Blocked) > 0 {
-		reports = append(reports, warn(v1alpha1.EventFailedCarry, "Waiting in worker "+w.Name+": "+strings.Join(w.Carry.Blocked, "; ")))
+		reports = append(reports, warn(v1alpha1.EventFailedCarry, "Waiting in worker "+w.Name+": "+strings.Join(fewOf(w.Carry.Blocked), "; ")))
 	}
-	notes := w.Carry.Notes
-	if more := len(notes) - maxNotes; more > 0 {
-		notes = append(slices.Clone(notes[:maxNotes]), fmt.Sprintf("there are %d more such objects", more))
-	}
-	for _, note := range notes {
+	for _, note := range fewOf(w.Carry.Notes) {
 		reports = append(reports, NotCarried(w.Name, note))
 	}
 	return reports
 }
 
-// maxNotes bounds the events about what isn't carried along with one Job.
+// maxNotes bounds what is said of the objects that aren't carried along with one Job.
 const maxNotes = 8
+
+func fewOf(notes []string) []string {
+	if more := len(notes) - maxNotes; more > 0 {
+		return append(slices.Clone(notes[:maxNotes]), fmt.Sprintf("there are %d more such objects", more))
+	}
+	return notes
+}
 
 // NotCarried reports one thing that a Job's Pods name, and that they don't have in a worker as they
 // would have it on the hub.

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -71,5 +72,20 @@ func TestCarrying(t *testing.T) {
 				t.Errorf("after %s, awaits room %t", plan.After, plan.AwaitsCapacity)
 			}
 		})
+	}
+}
+
+// Of very many objects that hold the Job up, or aren't copied, a few are said.
+func TestFewObjectsAreNamed(t *testing.T) {
+	job, names := hubJob(placedOn("a"), running(0)), slices.Repeat([]string{strings.Repeat("x", 300)}, carry.MaxReferences)
+	s := look(job, at("a", mirrorOf(job, running(0))))
+	s.Assigned.Carry = Carry{Kinds: secrets, Current: true, Blocked: names, Notes: names}
+	length := 0
+	reports := Decide(s).Reports
+	for _, report := range reports {
+		length += len(report.Message)
+	}
+	if most := 2*(maxNotes+1) + 1; len(reports) > most || length > 350*most || !strings.Contains(reports[0].Message, "248 more") {
+		t.Errorf("%d reports of %d bytes: %.200q", len(reports), length, reports[0].Message)
 	}
 }
