@@ -8,7 +8,14 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/util/text"
 )
+
+// maxValue is how many bytes of an annotation's value are read or shown: a user writes up to 256
+// KiB.
+const maxValue = 80
+
+func shown(value string) string { return text.Clean(value[:min(len(value), 4*maxValue)], maxValue) }
 
 // onClusterLost reads what the user wants when the Job's worker is lost. An unknown value counts as
 // Wait, because to move a Job may mean to run it twice.
@@ -21,7 +28,7 @@ func onClusterLost(s *Snapshot) (policy string, problem []Report) {
 	default:
 		return v1alpha1.OnClusterLostWait, []Report{warn(v1alpha1.EventInvalid, fmt.Sprintf(
 			"annotation %s: %q is none of %s, %s and %s: the Job would wait for a worker that is lost",
-			v1alpha1.AnnotationOnClusterLost, policy,
+			v1alpha1.AnnotationOnClusterLost, shown(policy),
 			v1alpha1.OnClusterLostResume, v1alpha1.OnClusterLostRestart, v1alpha1.OnClusterLostWait))}
 	}
 }
@@ -31,8 +38,11 @@ func (w *Worker) isLost() bool { return !w.Synced && w.Loss.Lost }
 // isGivenUp reports whether the worker is lost, or does not release the Job, and the user does not
 // want to wait for it.
 func (s *Snapshot) isGivenUp(w *Worker) bool {
+	if !w.isLost() && !s.isOverdue(w) {
+		return false
+	}
 	policy, _ := onClusterLost(s)
-	return (w.isLost() || s.isOverdue(w)) && policy != v1alpha1.OnClusterLostWait
+	return policy != v1alpha1.OnClusterLostWait
 }
 
 // unreflected is the status that follows from what a worker reported before it became unreachable,
@@ -94,18 +104,18 @@ func planUnreachable(s *Snapshot, w *Worker) Plan {
 		return Plan{}
 	}
 	policy, problem := onClusterLost(s)
-	text := "Out of touch with worker " + w.Name + ": " + w.Trouble
+	message := "Out of touch with worker " + w.Name + ": " + w.Trouble
 	plan := Plan{Reports: problem, After: max(w.Loss.At.Sub(s.Now), 0)}
 	switch {
 	case policy == v1alpha1.OnClusterLostWait:
-		text += "; the Job waits for it"
+		message += "; the Job waits for it"
 	case w.Loss.Isolated:
-		text += "; no other worker is Ready either, so nothing is moved"
+		message += "; no other worker is Ready either, so nothing is moved"
 		plan.AwaitsCapacity = true
 	case !w.Loss.At.IsZero():
-		text += "; if that lasts, the Job continues elsewhere from " + timestamp(w.Loss.At) + " on"
+		message += "; if that lasts, the Job continues elsewhere from " + timestamp(w.Loss.At) + " on"
 	}
-	plan.Reports = append(plan.Reports, warn(v1alpha1.EventOutOfTouch, text))
+	plan.Reports = append(plan.Reports, warn(v1alpha1.EventOutOfTouch, message))
 	return plan
 }
 

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
 // lost is a worker that has been given up, since a quarter of an hour.
@@ -255,6 +257,24 @@ func TestAWorkerOutOfTouchIsLookedAtAgain(t *testing.T) {
 			if plan := Decide(waits(away)); plan.After != want {
 				t.Errorf("%s, to be lost in %s: after %s", name, at, plan.After)
 			}
+		}
+	}
+}
+
+// Annotations of 256 KiB that nobody can follow are neither copied nor shown.
+func TestLongAnnotationsAreCheap(t *testing.T) {
+	for name, value := range map[string]string{"letters": "x", "white space": " ", "digits": "1", "quotes": `"`} {
+		long := strings.Repeat(value, 256<<10)
+		hub := hubJob(placedOn("a"), onClusterLostIs(long), func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationPodStartTimeout] = long })
+		s := look(hub, at("a", nil, lost))
+		var problem, invalid []Report
+		cost := costtest.Of(func() {
+			_, problem = onClusterLost(s)
+			_, invalid = podStartTimeout(hub)
+			s.isGivenUp(s.Assigned)
+		})
+		if cost > 64<<10 || len(problem[0].Message)+len(invalid[0].Message) > 800 {
+			t.Errorf("%s: %d KiB, %.300q, %.300q", name, cost>>10, problem[0].Message, invalid[0].Message)
 		}
 	}
 }

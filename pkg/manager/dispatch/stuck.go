@@ -85,15 +85,15 @@ func (s *Snapshot) startTimeout(w *Worker) time.Duration {
 
 // podStartTimeout reads what the Job's user says; 0: nothing that can be followed.
 func podStartTimeout(job *batchv1.Job) (timeout time.Duration, problem []Report) {
-	text, is := job.Annotations[v1alpha1.AnnotationPodStartTimeout]
+	value, is := job.Annotations[v1alpha1.AnnotationPodStartTimeout]
 	if !is {
 		return 0, nil
 	}
-	if timeout, err := time.ParseDuration(text); err == nil && timeout > 0 {
+	if timeout, err := time.ParseDuration(value[:min(len(value), maxValue)]); err == nil && timeout > 0 && len(value) <= maxValue {
 		return timeout, nil
 	}
 	return 0, []Report{warn(v1alpha1.EventInvalid, fmt.Sprintf(
-		"annotation %s: %q is no time such as 10m or 1h30m: the worker's counts", v1alpha1.AnnotationPodStartTimeout, text))}
+		"annotation %s: %q is no time such as 10m or 1h30m: the worker's counts", v1alpha1.AnnotationPodStartTimeout, shown(value)))}
 }
 
 // isTimedOut reports whether the worker's scheduler has found no node for the Job's Pods for as
