@@ -118,7 +118,7 @@ func (c *Copier) Carry(
 		}
 	}
 	if admitted {
-		r.record()
+		r.Tracker.Record(r.place, r.copied)
 	}
 	return r.writes, nil
 }
@@ -189,7 +189,7 @@ func (r *run) note(ref carry.Ref, decision carry.Decision) {
 		r.writes = append(r.writes, Write{ref.Kind, decision.Do})
 	}
 	if decision.Blocked != "" || decision.Note != "" {
-		r.copied.said[r.sourceOf(ref)] = remark{decision.Blocked, decision.Note}
+		r.copied.said[r.sourceOf(ref)] = remarkOf(ref, decision.Blocked, decision.Note)
 	}
 }
 

@@ -226,7 +226,7 @@ func TestANamespaceLeavesReferencesToOthers(t *testing.T) {
 			name := fmt.Sprintf("%d-%d-%s", greedy, i, strings.Repeat("x", 240))
 			refs = append(refs, Source{carry.Secret, types.NamespacedName{Namespace: "greedy", Name: name}})
 			copied.Seen[refs[i]] = "12345678"
-			copied.said[refs[i]] = remark{blocked: "secret " + name + " not found: create it on the hub in namespace greedy, or make the reference to it optional"}
+			copied.said[refs[i]] = remarkOf(refs[i].ref(), fmt.Sprintf("%s not found: create it on the hub in namespace greedy, or make the reference to it optional", refs[i].ref()), "")
 		}
 		if !tracker.Track(place, refs...) {
 			break
@@ -254,6 +254,35 @@ func TestANamespaceLeavesReferencesToOthers(t *testing.T) {
 	tracker.Forget(types.NamespacedName{Namespace: "greedy", Name: "0"})
 	if !tracker.Track(in(types.NamespacedName{Namespace: "greedy", Name: "next"}), refsOf(carry.MaxReferences)...) {
 		t.Error("what is gone still counts")
+	}
+}
+
+// What is missing is remembered without a text of its own for each object: the references that
+// don't count take some KiB for each Job, however long their names are.
+func TestMissingObjectsOfLongNames(t *testing.T) {
+	const jobs = 2000
+	before := heap()
+	tracker := NewTracker(clocktesting.NewFakePassiveClock(noon))
+	for i := range jobs {
+		place := in(types.NamespacedName{Namespace: "greedy", Name: fmt.Sprint(i)})
+		copied := Copied{Mirror: "mirror", Seen: map[Source]string{}, said: map[Source]remark{}, At: noon}
+		var refs []Source
+		for k := range uncounted {
+			refs = append(refs, sourceOf(fmt.Sprintf("%0253d", i*uncounted+k)))
+			copied.Seen[refs[k]] = ""
+			copied.said[refs[k]] = remarkOf(refs[k].ref(), refs[k].ref().String()+" not found: create it on the hub in namespace team, or make the reference to it optional", "")
+		}
+		if !tracker.Track(place, refs...) {
+			t.Fatal("few references are refused")
+		}
+		tracker.Record(place, copied)
+	}
+	if each := (heap() - before) / jobs; each > 9<<10 {
+		t.Errorf("they take %d bytes for each Job", each)
+	}
+	copied, _ := tracker.Get(in(types.NamespacedName{Namespace: "greedy", Name: "7"}), "mirror")
+	if len(copied.Blocked) != uncounted || !strings.HasPrefix(copied.Blocked[0], `secret "000`) || !strings.Contains(copied.Blocked[0], `56" not found: create it`) {
+		t.Errorf("%d block: %.400q", len(copied.Blocked), copied.Blocked)
 	}
 }
 

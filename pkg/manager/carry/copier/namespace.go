@@ -3,8 +3,8 @@ package copier
 import "time"
 
 const (
-	// uncounted is how many references of a Job cost so little that nobody is refused for them: no
-	// more than the Job itself.
+	// uncounted is how many references of a Job cost so little that nobody is refused for them: 8 KB
+	// with the longest names.
 	uncounted = 8
 	// maxCounted bounds the other references of all Jobs.
 	maxCounted = 100_000
@@ -37,7 +37,7 @@ func (n *namespace) turn(now time.Time) time.Time {
 // count adds references of a place, and returns false if it has no room for them: its namespace may
 // have as many as a quarter of the free places.
 func (t *Tracker) count(at *placeState, references int) bool {
-	before := at.sources.Len()
+	before := len(at.sources)
 	more := max(0, before+references-uncounted) - max(0, before-uncounted)
 	if more > 0 && share*(at.counted+more) > maxCounted-t.counted {
 		return false

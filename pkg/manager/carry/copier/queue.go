@@ -25,8 +25,8 @@ func (r *run) changed(all []carry.Ref) []carry.Ref {
 	var changed []carry.Ref
 	for source, version := range before.Seen {
 		said, has := before.said[source]
-		if said.blocked != "" || newer(r.Tracker.version(source), version) {
-			changed = append(changed, carry.Ref{Kind: source.Kind, Name: source.Name, Optional: true})
+		if has && said.blocks() || newer(r.Tracker.version(source), version) {
+			changed = append(changed, source.ref())
 			continue
 		}
 		r.copied.Seen[source] = version
@@ -78,21 +78,6 @@ func (r *run) admitPullSecrets(account *corev1.ServiceAccount) bool {
 	}
 	r.queue = append(r.queue, more...)
 	return true
-}
-
-// record says of all sources together what was said of each.
-func (r *run) record() {
-	for _, said := range r.copied.said {
-		if said.blocked != "" {
-			r.copied.Blocked = append(r.copied.Blocked, said.blocked)
-		}
-		if said.note != "" {
-			r.copied.Notes = append(r.copied.Notes, said.note)
-		}
-	}
-	slices.Sort(r.copied.Blocked)
-	slices.Sort(r.copied.Notes)
-	r.Tracker.Record(r.place, r.copied)
 }
 
 // unseen returns the references that are neither done nor in the queue.

@@ -1,10 +1,13 @@
 package copier
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+	"unique"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -19,6 +22,10 @@ import (
 type Source struct {
 	Kind carry.Kind
 	types.NamespacedName
+}
+
+func (s Source) compare(o Source) int {
+	return cmp.Or(cmp.Compare(s.Kind, o.Kind), cmp.Compare(s.Namespace, o.Namespace), cmp.Compare(s.Name, o.Name))
 }
 
 // Place is a Job in one of its workers.
@@ -40,7 +47,7 @@ type Copied struct {
 	Blocked []string
 	// Notes are for the user.
 	Notes []string
-	// said is what Blocked and Notes say of each source.
+	// said is what Blocked and Notes say of some sources. Get makes those of it.
 	said map[Source]remark
 	// At is the time of the copying.
 	At time.Time
@@ -48,7 +55,40 @@ type Copied struct {
 	Due time.Time
 }
 
-type remark struct{ blocked, note string }
+// remark has texts without the kind and name of the source, if they begin with it: very many
+// sources that are missing have one.
+type remark struct{ blocked, note unique.Handle[string] }
+
+func (s Source) ref() carry.Ref { return carry.Ref{Kind: s.Kind, Name: s.Name, Optional: true} }
+
+func remarkOf(ref carry.Ref, blocked, note string) remark {
+	rest := func(text string) unique.Handle[string] { return unique.Make(strings.TrimPrefix(text, ref.String())) }
+	return remark{rest(blocked), rest(note)}
+}
+
+func (r remark) blocks() bool { return r.blocked != unique.Make("") }
+
+// say adds what was said of a source.
+func (s Source) say(all []string, rest unique.Handle[string]) []string {
+	switch text := rest.Value(); {
+	case text == "":
+		return all
+	case strings.HasPrefix(text, " "):
+		return append(all, s.ref().String()+text)
+	default:
+		return append(all, text)
+	}
+}
+
+// saying has what was said of all sources together.
+func (c Copied) saying() Copied {
+	for source, said := range c.said {
+		c.Blocked, c.Notes = source.say(c.Blocked, said.blocked), source.say(c.Notes, said.note)
+	}
+	slices.Sort(c.Blocked)
+	slices.Sort(c.Notes)
+	return c
+}
 
 // Tracker records what was copied for which Job, and which of the sources have changed since.
 type Tracker struct {
@@ -66,6 +106,7 @@ type Tracker struct {
 
 // users of a source.
 type users struct {
+	Source
 	count int
 	// asking are those that are looked at when the source changes: all but the ones that have had a
 	// turn for an earlier change, and haven't copied the source since.
@@ -76,7 +117,7 @@ type users struct {
 type placeState struct {
 	Place
 	*namespace
-	sources sets.Set[Source]
+	sources []*users
 	// copied is what was copied last; its zero value: nothing yet.
 	copied Copied
 	// due is when changes of the sources are looked at.
@@ -100,20 +141,23 @@ func (t *Tracker) Track(p Place, sources ...Source) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	at := t.open(p)
-	added := slices.DeleteFunc(slices.Clone(sources), at.sources.Has)
+	added := slices.DeleteFunc(slices.Clone(sources), func(s Source) bool { return slices.Contains(at.sources, t.users[s]) })
+	slices.SortFunc(added, Source.compare)
+	added = slices.Compact(added)
 	if !t.count(at, len(added)) {
 		return false
 	}
-	at.sources.Insert(added...)
 	for _, source := range added {
 		u := t.users[source]
 		if u == nil {
-			u = &users{asking: sets.New[*placeState]()}
+			u = &users{Source: source, asking: sets.New[*placeState]()}
 			t.users[source] = u
 		}
 		u.count++
 		u.asking.Insert(at)
+		at.sources = append(at.sources, u)
 	}
+	at.sources = slices.Clip(at.sources)
 	return true
 }
 
@@ -132,7 +176,7 @@ func (t *Tracker) open(p Place) *placeState {
 			t.namespaces[p.Namespace] = n
 		}
 		n.places++
-		at = &placeState{Place: p, namespace: n, sources: sets.New[Source]()}
+		at = &placeState{Place: p, namespace: n}
 		workers[p.Worker] = at
 	}
 	return at
@@ -152,8 +196,8 @@ func (t *Tracker) Record(p Place, copied Copied) {
 	at := t.open(p)
 	at.copied = copied
 	t.untrack(at, copied.Seen)
-	for source := range at.sources {
-		t.users[source].asking.Insert(at)
+	for _, u := range at.sources {
+		u.asking.Insert(at)
 	}
 }
 
@@ -166,7 +210,7 @@ func (t *Tracker) Get(p Place, mirror types.UID) (copied Copied, current bool) {
 	if at == nil || at.copied.At.IsZero() || at.copied.Mirror != mirror {
 		return Copied{}, false
 	}
-	copied = at.copied
+	copied = at.copied.saying()
 	for source, version := range copied.Seen {
 		if newer(t.newest[source], version) {
 			copied.Due = at.due
@@ -246,19 +290,20 @@ func (t *Tracker) forget(job types.NamespacedName, in func(worker string) bool) 
 
 // untrack removes the sources that aren't kept.
 func (t *Tracker) untrack(at *placeState, keep map[Source]string) {
-	for source := range at.sources {
-		if _, kept := keep[source]; kept {
+	var left []*users
+	for _, u := range at.sources {
+		if _, kept := keep[u.Source]; kept {
+			left = append(left, u)
 			continue
 		}
-		t.count(at, -1)
-		at.sources.Delete(source)
-		u := t.users[source]
 		u.asking.Delete(at)
 		if u.count--; u.count == 0 {
-			delete(t.users, source)
-			delete(t.newest, source)
+			delete(t.users, u.Source)
+			delete(t.newest, u.Source)
 		}
 	}
+	t.count(at, len(left)-len(at.sources))
+	at.sources = left
 }
 
 // newer reports whether a is the newer resourceVersion of one object. Invalid versions aren't
