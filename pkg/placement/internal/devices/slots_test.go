@@ -300,7 +300,7 @@ func TestATemplateIsHashedOnce(t *testing.T) {
 				s.ResourceClaims = append(s.ResourceClaims, corev1.PodResourceClaim{Name: fmt.Sprint(i), ResourceClaimTemplateName: ptr.To("t")})
 			}
 		})
-		trial := New(o).Trial("ns", spec, scheduling.Now).(*trial)
+		trial := New(o).Trial("ns", spec, scheduling.Now, nil).(*trial)
 		trial.wish(nil) // what is found out about selectors is kept
 		return costtest.Of(func() { trial.wish(nil) })
 	}
