@@ -61,7 +61,7 @@ func (r *Room) Empty() *Room { return NewRoom(r.growth, nil, nil) }
 // Nodes are those that some Pods of a Shape could have, beside the nodes that there are: what is
 // left of those that were asked for, and as many more as the limits allow and the Pods need.
 func (r *Room) Nodes(shape *capacity.Shape, pods int64) []*capacity.Node {
-	u := r.used.clone()
+	u := r.clone()
 	nodes := slices.Clone(r.asked)
 	suiting := r.growth.suiting(shape)
 	for added := true; added; {

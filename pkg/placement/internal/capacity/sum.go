@@ -44,7 +44,7 @@ func (s *Sum) Add(o *Resources, n int64) {
 	}
 }
 
-// change adds n × o, or takes it back where n is negative: then a name without an amount isn't kept.
+// change adds n × o, or takes it back where n is negative: then no name without an amount is kept.
 func (s *Sum) change(o *Resources, n int64) {
 	if s.Add(o, n); n > 0 {
 		return

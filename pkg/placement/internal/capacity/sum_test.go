@@ -12,7 +12,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
-// podOfOwn is a Pod on node n00000 with as many extended resources as count, which no other Pod has.
+// podOfOwn is a Pod on node n00000 with as many extended resources as count, all of its own.
 func podOfOwn(i int) *corev1.Pod {
 	pod := Bind(NewJob("j").Pod(fmt.Sprint("p", i)), "n00000")
 	pod.OwnerReferences, pod.UID = nil, types.UID(fmt.Sprint("u", i))
