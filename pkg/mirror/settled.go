@@ -21,7 +21,7 @@ func Settled(hub, mirror *batchv1.Job, target Target) digest.Digest {
 		return 0
 	}
 	sum := digest.Of(pair{
-		hub.UID, mirror.UID, hub.Generation, mirror.Generation, target.Origin, target.JobController, target.Minor, target.Recent == nil,
+		hub.UID, mirror.UID, hub.Generation, mirror.Generation, target.Origin, target.JobController, target.Minor, target.Recent == nil, Light(mirror),
 	})
 	for i, m := range []map[string]string{hub.Labels, hub.Annotations, mirror.Labels, mirror.Annotations, deref(target.Recent)} {
 		for key, value := range m {
@@ -41,7 +41,7 @@ type pair struct {
 	origin                          v1alpha1.Origin
 	controller                      v1alpha1.JobController
 	minor                           int
-	recentUnknown                   bool
+	recentUnknown, light            bool
 }
 
 // entry is one of a map, in any order, or of a list.

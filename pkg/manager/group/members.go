@@ -34,12 +34,14 @@ type count struct {
 func (c *count) isEmpty() bool { return c.placed == 0 && c.finished == 0 && c.leaving == 0 }
 
 // Replace takes over what has changed of one Job, which is nowhere before it joins the group and
-// when it has left. It reports whether that may concern the others.
-func (m *Members) Replace(before, next Member) (concerns bool) {
+// when it has left. It reports whether that may concern the others, and whether the group belongs
+// to another worker now than to the one that it belonged to.
+func (m *Members) Replace(before, next Member) (concerns, moves bool) {
 	place, busy := m.first(), m.busy()
 	m.add(before, -1)
 	m.add(next, 1)
-	return m.first() != place || m.busy() != busy
+	now := m.first()
+	return now != place || m.busy() != busy, place.Worker != "" && now.Worker != place.Worker
 }
 
 func (m *Members) first() (first Place) {

@@ -34,7 +34,7 @@ type result struct {
 	awaitsCapacity bool
 	// waitsForGroup: another Job of the group asks for a worker, whatever the plan says.
 	waitsForGroup bool
-	// next is the worker that the next step writes to; empty: it isn't known.
+	// next is the worker that the next step creates the mirror in; empty: it may do something else.
 	next string
 	// after is when the next step of the Job's preference opens; zero: never.
 	after time.Duration

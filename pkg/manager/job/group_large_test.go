@@ -3,6 +3,7 @@ package job
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/group"
 	"github.com/jobferry/jobferry/pkg/manager/line"
@@ -216,5 +218,23 @@ func TestSelectorsOfALargeGroup(t *testing.T) {
 		if r.ruleOut(passedOver, kin); len(passedOver) != row.ruledOut || all.read > 100*row.ruledOut {
 			t.Errorf("%s: %d workers are ruled out, want %d; their labels were read %d times", name, len(passedOver), row.ruledOut, all.read)
 		}
+	}
+}
+
+// All Jobs of a large group that wait follow it to another worker.
+func TestALargeGroupThatWaitsMoves(t *testing.T) {
+	w := newWorld(t)
+	w.worker("b").drains(true)
+	w.submits(aJob("first", inGroup("pair"), wide))
+	w.step(time.Minute)
+	for i := range 3 * maxConcerned {
+		w.submits(aJob(fmt.Sprint("job-", i), inGroup("pair"), func(j *batchv1.Job) { *j.Spec.Parallelism, *j.Spec.Completions = 1, 1 }))
+	}
+	w.step(time.Minute)
+	w.addWorker("c", 300).connect()
+	w.worker("a").drains(true)
+	w.step(16 * time.Minute)
+	if got := w.store.counted(); got[status{"", jobview.Pending}] > 0 {
+		t.Errorf("where the Jobs are: %v", got)
 	}
 }

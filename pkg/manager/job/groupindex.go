@@ -108,32 +108,33 @@ func (s *store) replaceLocked(r *record, next group.Member) {
 		return
 	}
 	ran := !of.members.IsOver()
-	concerns := of.members.Replace(before, next)
+	concerns, moves := of.members.Replace(before, next)
 	r.member.as = next
 	if ran && of.members.IsOver() {
 		s.groups.over[of.id] = struct{}{}
 	}
 	if concerns {
-		s.concernAllLocked(of)
+		s.concernAllLocked(of, moves)
 	}
 	if isPlaced := next.On != "" && before.On != next.On; next.Finished || isPlaced {
 		s.stopAskingLocked(r, of, isPlaced)
 	}
 }
 
-// maxConcerned is how many Jobs of a group are looked at that are nowhere, when its worker changes.
-// The first of them to be placed has the others follow it, and all look again by themselves after a
-// while. With one Job after another in a worker, it changes twice for each.
+// maxConcerned is how many Jobs of a group are looked at that are nowhere, when it begins or ceases
+// to run in its worker. With one Job after another there, it does both for each. The others can't go
+// elsewhere by that: they wait for room in the same worker, or for the one that asks for all.
 const maxConcerned = 32
 
-// concernAllLocked notes that the place of a group has changed.
-func (s *store) concernAllLocked(of *groupOfJobs) {
+// concernAllLocked notes that the place of a group has changed. When it moves, all look for room
+// elsewhere.
+func (s *store) concernAllLocked(of *groupOfJobs, moves bool) {
 	nowhere := 0
 	for r := range of.records {
 		if !s.heedsGroupLocked(r) {
 			continue
 		}
-		if r.member.as.On == "" && r.member.as.Leaves == "" && of.asker != r {
+		if !moves && r.member.as.On == "" && r.member.as.Leaves == "" && of.asker != r {
 			if nowhere++; nowhere > maxConcerned {
 				continue
 			}

@@ -57,16 +57,25 @@ func (h *hubWrites) end() (next []types.NamespacedName) {
 	return next
 }
 
-// await has a Job looked at when the hub isn't busy any more, or not.
-func (h *hubWrites) await(key types.NamespacedName, waits bool) {
+// note takes note of whether a Job waits for the hub. If that isn't busy any more, the Job is looked
+// at at once.
+func (h *hubWrites) note(key types.NamespacedName, waits bool) {
+	if !h.keeps(key, waits) {
+		h.enqueue(key)
+	}
+}
+
+func (h *hubWrites) keeps(key types.NamespacedName, waits bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	switch {
-	case !waits:
+	if !waits || h.count < dispatch.BusyFrom {
 		h.removeLocked(key)
-	case h.at[key] == nil:
+		return !waits
+	}
+	if h.at[key] == nil {
 		h.at[key] = h.waiting.PushBack(key)
 	}
+	return true
 }
 
 func (h *hubWrites) removeLocked(key types.NamespacedName) {

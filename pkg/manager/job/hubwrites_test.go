@@ -24,10 +24,10 @@ func TestHubWrites(t *testing.T) {
 		ends = append(ends, h.begin())
 	}
 	for _, name := range []string{"a", "b", "c", "b", "d", "e", "f", "g"} {
-		h.await(key(name), true)
+		h.note(key(name), true)
 	}
-	h.await(key("c"), false)
-	h.await(key("unknown"), false)
+	h.note(key("c"), false)
+	h.note(key("unknown"), false)
 	ends[0]()
 	ends[1]()
 	if len(enqueued) > 0 || h.inFlight() != dispatch.BusyFrom {
@@ -41,10 +41,14 @@ func TestHubWrites(t *testing.T) {
 	if !slices.Equal(enqueued, []string{"a", "b", "d"}) {
 		t.Fatalf("%v are looked at when there's room for another one", enqueued)
 	}
+	h.note(key("a"), true)
+	if !slices.Equal(enqueued, []string{"a", "b", "d", "a"}) {
+		t.Fatalf("%v are looked at: one noted that it waits when the hub wasn't busy any more", enqueued)
+	}
 	for _, end := range ends[4:] {
 		end()
 	}
-	if !slices.Equal(enqueued, []string{"a", "b", "d", "e", "f", "g"}) || h.inFlight() != 0 || len(h.at)+h.waiting.Len() > 0 {
+	if !slices.Equal(enqueued, []string{"a", "b", "d", "a", "e", "f", "g"}) || h.inFlight() != 0 || len(h.at)+h.waiting.Len() > 0 {
 		t.Errorf("looked at: %v; %d writes, %d wait", enqueued, h.inFlight(), h.waiting.Len())
 	}
 }

@@ -5,8 +5,11 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 func TestLimiterDefers(t *testing.T) {
@@ -80,4 +83,51 @@ func TestLimiterForgetsNoJob(t *testing.T) {
 			t.Fatalf("seed %d: forgotten %v, left behind %v", seed, waiting, l.workers)
 		}
 	}
+}
+
+// fills takes all places of a worker for others, who keep them.
+func (w *world) fills(worker string) {
+	for range w.options.WorkerConcurrency {
+		w.limiter.acquire(worker, types.NamespacedName{Name: "others"})
+	}
+}
+
+// A worker in which a Job can't be created yet delays nothing else: neither that the Job leaves
+// another one, nor that its queue is told.
+func TestABusyWorkerDelaysOnlyWhatItGets(t *testing.T) {
+	t.Run("Leaves", func(t *testing.T) {
+		w := newWorld(t)
+		runs(w)
+		w.fills("b")
+		w.worker("a").drains(true)
+		w.step(2 * time.Minute)
+		if m := w.worker("a").api.jobs[jobKey]; m != nil && !mirror.Suspended(m) {
+			w.fail("the Job runs on where it leaves")
+		}
+	})
+	t.Run("Queued", func(t *testing.T) {
+		w := newWorld(t)
+		w.fills("a")
+		isQueued(w)
+		w.step(2 * time.Minute)
+		if len(w.kueue.changed) == 0 {
+			w.fail("Kueue isn't told of the placement")
+		}
+	})
+	t.Run("Waits", func(t *testing.T) {
+		w := newWorld(t)
+		w.fills("a")
+		w.submits(aJob("train"))
+		w.step(2 * time.Minute)
+		if m := w.worker("a").api.jobs[jobKey]; m != nil || len(w.limiter.workers["a"].deferred) != 1 {
+			w.fail("the Job doesn't wait for a place")
+		}
+		for range 2 {
+			w.limiter.release("a")
+		}
+		w.run()
+		if w.worker("a").api.jobs[jobKey] == nil {
+			w.fail("the Job has no mirror")
+		}
+	})
 }

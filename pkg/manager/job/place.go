@@ -14,6 +14,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/group"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/manager/line"
 	"github.com/jobferry/jobferry/pkg/manager/tracing/spans"
@@ -63,7 +64,9 @@ func (r *Reconciler) place(ctx context.Context, t *turn, a dispatch.Place) (resu
 		countWait(question.Class.Name, answer.Reservation, t.known.age(job, r.clock.Now()), r.clock.Now())
 	}
 	done := r.tell(ctx, t, r.placed(t, a, job, decision))
-	done.changed, done.next = true, decision.Cluster
+	if done.changed = true; a.Leave == "" && len(t.Others) == 0 && t.Group.ID == (group.ID{}) && !mirror.Suspended(t.Job) {
+		done.next = decision.Cluster // else there's more to do, elsewhere
+	}
 	return done, nil
 }
 

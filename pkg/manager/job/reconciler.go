@@ -182,7 +182,7 @@ func (r *Reconciler) finish(t *turn, plan dispatch.Plan, result result) ctrl.Res
 	if !plan.AwaitsNamespace {
 		t.record.holdBack(false)
 	}
-	r.writes.await(t.Key, plan.HubBusy)
+	r.writes.note(t.Key, plan.HubBusy)
 	after := t.nextLook(plan, result)
 	t.record.update(func(m *memory) {
 		m.reported.keep(append(result.reports, plan.Reports...))

@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -9,19 +10,27 @@ import (
 // Sum adds amounts up in place, so that many of them cost no more than they have names. Its zero
 // value is nothing.
 type Sum struct {
-	// MaxOthers bounds the names of Others; amounts of further ones are left out. Zero: there is no
-	// bound.
-	MaxOthers int
-	// fixed: there will be no more names of Others.
-	fixed bool
+	// only has the names of Others that count; nil: all do.
+	only map[corev1.ResourceName]int64
+	// most bounds the names; zero: there is no bound.
+	most  int
 	total Resources
 }
 
 // SumOf begins with an amount. Of what is added, only its names count: what a node doesn't have
 // isn't free there because it isn't taken any more.
 func SumOf(r Resources) Sum {
-	r.Others = maps.Clone(r.Others)
-	return Sum{total: r, fixed: true}
+	s := Sum{total: r}
+	s.total.Others = maps.Clone(r.Others)
+	s.count(s.total.Others)
+	return s
+}
+
+// count has only some names count.
+func (s *Sum) count(only map[corev1.ResourceName]int64) {
+	if s.only = only; only == nil {
+		s.only = map[corev1.ResourceName]int64{}
+	}
 }
 
 // Add adds n × o.
@@ -33,15 +42,28 @@ func (s *Sum) Add(o *Resources, n int64) {
 	s.total.Memory += n * o.Memory
 	s.total.EphemeralStorage += n * o.EphemeralStorage
 	s.total.Pods += n * o.Pods
-	for name, amount := range o.Others {
-		if _, known := s.total.Others[name]; !known && (s.fixed || s.MaxOthers > 0 && len(s.total.Others) >= s.MaxOthers) {
-			continue
+	if have := len(s.total.Others); have < s.most && have+len(o.Others) > s.most { // it's full from now on
+		for _, name := range slices.Sorted(maps.Keys(o.Others)) {
+			s.add(name, n*o.Others[name])
 		}
-		if s.total.Others == nil {
-			s.total.Others = map[corev1.ResourceName]int64{}
-		}
-		s.total.Others[name] += n * amount
+		return
 	}
+	for name, amount := range o.Others {
+		s.add(name, n*amount)
+	}
+}
+
+func (s *Sum) add(name corev1.ResourceName, amount int64) {
+	if _, counts := s.only[name]; s.only != nil && !counts {
+		return
+	}
+	if _, known := s.total.Others[name]; !known && s.most > 0 && len(s.total.Others) >= s.most {
+		return
+	}
+	if s.total.Others == nil {
+		s.total.Others = map[corev1.ResourceName]int64{}
+	}
+	s.total.Others[name] += amount
 }
 
 // change adds n × o, or takes it back where n is negative: then no name without an amount is kept.

@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -70,6 +71,9 @@ func TestNodesOfOwnResources(t *testing.T) {
 		cost := costtest.Of(func() { totals = s.Totals() })
 		if n := len(totals.Free); n < min(nodes*64, maxNames) || n > maxNames+4 {
 			t.Errorf("%d sums", n)
+		}
+		if again := s.Totals(); !reflect.DeepEqual(totals, again) {
+			t.Error("the sums differ from those before")
 		}
 		if cpu := totals.Allocatable.Cpu().Value(); cpu != int64(nodes) {
 			t.Errorf("%d CPUs of %d nodes", cpu, nodes)

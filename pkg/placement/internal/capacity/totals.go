@@ -4,8 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// maxNames bounds the extended resources of which there are sums for a worker's status: any node
-// may have its own.
+// maxNames bounds the extended resources of nodes of which there are sums for a worker's status: any
+// node may have its own.
 const maxNames = 256
 
 // Totals are the sums of a worker for its WorkerCluster's status.
@@ -24,10 +24,15 @@ type Totals struct {
 func (l *Ledger) Totals() Totals {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	allocatable, requested, free := Sum{MaxOthers: maxNames}, Sum{MaxOthers: maxNames}, Sum{MaxOthers: maxNames}
-	totals := Totals{Nodes: len(l.sorted)}
+	allocatable := Sum{most: maxNames}
 	for _, n := range l.sorted {
 		allocatable.Add(&n.allocatable, 1)
+	}
+	var requested, free Sum
+	requested.count(allocatable.total.Others)
+	free.count(allocatable.total.Others)
+	totals := Totals{Nodes: len(l.sorted)}
+	for _, n := range l.sorted {
 		requested.Add(&n.bound.total, 1)
 		if !n.object.Spec.Unschedulable {
 			totals.Schedulable++

@@ -34,8 +34,10 @@ func ofOwnResources(pods int) *Snapshot {
 func TestPodsOfOwnResources(t *testing.T) {
 	for name, ask := range map[string]func(*Snapshot, *budget){
 		"what lasts": func(s *Snapshot, b *budget) {
-			if sum := s.lastingIn("ns", b); sum.MilliCPU < 1000 || len(sum.Others) > maxLasting {
-				t.Errorf("%d of CPU, %d others", sum.MilliCPU, len(sum.Others))
+			quota := &corev1.ResourceQuota{Status: corev1.ResourceQuotaStatus{Hard: corev1.ResourceList{"pods": {}, "requests.x/7": {}}}}
+			s.Admission = &Admission{Quotas: []*corev1.ResourceQuota{quota}}
+			if sum := s.lastingIn("ns", b); sum.MilliCPU < 1000 || sum.Get("x/7") != 1 || len(sum.Others) > 2 {
+				t.Errorf("%d of CPU, %v", sum.MilliCPU, sum.Others)
 			}
 		},
 		"preemption": func(s *Snapshot, b *budget) {

@@ -125,13 +125,17 @@ func (s *Snapshot) lasting(namespace string, q *corev1.ResourceQuota, name corev
 	return capacity.Quantity(requestOf(name), sum.Get(requestOf(name)))
 }
 
-// maxLasting bounds the extended resources of which lastingIn has sums.
-const maxLasting = 256
-
-// lastingIn is what the Pods of a namespace request that don't end: of very many resources, some.
+// lastingIn is what the Pods of a namespace request that don't end, of what its quotas limit.
 func (s *Snapshot) lastingIn(namespace string, b *budget) capacity.Resources {
 	return s.sums.lasting.get(namespace, func() capacity.Resources {
-		sum := capacity.Sum{MaxOthers: maxLasting}
+		limited := map[corev1.ResourceName]int64{}
+		for _, q := range s.Admission.Quotas {
+			for name := range q.Status.Hard {
+				limited[requestOf(name)] = 0
+			}
+		}
+		b.spend(newWork*len(limited), requestsField)
+		sum := capacity.SumOf(capacity.Resources{Others: limited})
 		for _, n := range s.Nodes {
 			b.spend(podWork*len(n.Pods), requestsField)
 			for _, p := range n.Pods {

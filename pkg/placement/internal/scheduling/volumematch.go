@@ -35,7 +35,7 @@ func (s *volumesState) unreachable(node *corev1.Node) *Reason {
 	}
 	s.work.spend(volumeWork*len(s.made), volumesField)
 	for i := range s.bound {
-		s.work.spend(volumeWork+s.bound[i].work/reachComparisons, volumesField)
+		s.work.spend(max(volumeWork, s.bound[i].work/reachComparisons), volumesField)
 		if reason := s.bound[i].refuses(node); reason != nil {
 			return reason
 		}

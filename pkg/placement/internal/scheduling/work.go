@@ -28,7 +28,7 @@ const (
 	// To read, of the nodes that reach a volume, a term, a requirement or a value. To compare them
 	// with a node takes a part of it.
 	reachTerm, reachRequirement, reachValue = 8, 240, 35
-	reachComparisons                        = 8
+	reachComparisons                        = 16
 
 	// perMicrosecond is how many units are a microsecond.
 	perMicrosecond = 200
