@@ -83,12 +83,7 @@ func (r *run) peerFlood(ctx context.Context, p *report.Peer) error {
 	if err := r.fleet.hub.remove(ctx, r.options.Submitters, peerNamespace, names(r.options.Jobs)); err != nil {
 		return err
 	}
-	for _, jobs := range append(v.workers, v.hub) {
-		if err := jobs.AwaitGone(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+	return v.awaitGone(ctx)
 }
 
 // peerRequests are those of a user for the Jobs at once and what belongs to them.

@@ -67,7 +67,7 @@ func (s *soak) run(ctx context.Context) error {
 }
 
 // chooseRate finds out how many Jobs per second the machine does, from their creation until they
-// are removed, and takes four fifths of that.
+// and their mirrors are removed, and takes four fifths of that.
 func (s *soak) chooseRate(ctx context.Context) error {
 	if s.result.Rate = s.options.Rate; s.result.Rate > 0 {
 		return nil
@@ -85,7 +85,7 @@ func (s *soak) chooseRate(ctx context.Context) error {
 	if err := r.fleet.hub.remove(ctx, r.options.Submitters, burstNamespace, names(s.options.Burst)); err != nil {
 		return err
 	}
-	if err := v.hub.AwaitGone(ctx); err != nil {
+	if err := v.awaitGone(ctx); err != nil {
 		return err
 	}
 	s.result.Rate = float64(s.options.Burst) / time.Since(began).Seconds() * 4 / 5

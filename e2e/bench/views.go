@@ -33,6 +33,16 @@ func watchAll(ctx context.Context, f *fleet, namespace string) (*views, error) {
 	return v, nil
 }
 
+// awaitGone returns when no Job of the namespace is left, in any cluster.
+func (v *views) awaitGone(ctx context.Context) error {
+	for _, jobs := range append([]*measure.Timeline{v.hub}, v.workers...) {
+		if err := jobs.AwaitGone(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (v *views) stop() {
 	for _, stop := range v.stops {
 		stop()
