@@ -122,8 +122,9 @@ func (s *store) replaceLocked(r *record, next group.Member) {
 }
 
 // maxConcerned is how many Jobs of a group are looked at that are nowhere, when it begins or ceases
-// to run in its worker. With one Job after another there, it does both for each. The others can't go
-// elsewhere by that: they wait for room in the same worker, or for the one that asks for all.
+// to run in its worker. With one Job after another there, it does both for each. By that, the
+// others can't go elsewhere: they wait for room in the same worker, or for the one that asks for
+// all.
 const maxConcerned = 32
 
 // concernAllLocked notes that the place of a group has changed. When it moves, all look for room

@@ -57,8 +57,8 @@ func (h *hubWrites) end() (next []types.NamespacedName) {
 	return next
 }
 
-// note takes note of whether a Job waits for the hub. If that isn't busy any more, the Job is looked
-// at at once.
+// note takes note of whether a Job waits for the hub. If that isn't busy any more, it has the Job
+// looked at at once.
 func (h *hubWrites) note(key types.NamespacedName, waits bool) {
 	if !h.keeps(key, waits) {
 		h.enqueue(key)

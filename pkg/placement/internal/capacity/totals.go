@@ -4,8 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// maxNames bounds the extended resources of nodes of which there are sums for a worker's status: any
-// node may have its own.
+// maxNames bounds the extended resources of nodes of which a worker's status has sums: any node may
+// have its own.
 const maxNames = 256
 
 // Totals are the sums of a worker for its WorkerCluster's status.
