@@ -151,7 +151,7 @@ func (r *room) end(of *End, shape *placement.Shape, free []placement.Resources, 
 		if !is {
 			continue // it came after the others were looked at
 		}
-		free[n] = free[n].Add(of.Unit, pods)
+		free[n] = shape.With(free[n], &of.Unit, pods)
 		more -= on[n]
 		on[n] = shape.Slots(r.nodes[n].Object, &free[n])
 		more += on[n]

@@ -18,6 +18,10 @@ const (
 	maxSizes = 10
 	// maxTemplates bounds the templates of all: each is tried for each Job.
 	maxTemplates = 200
+	// maxNodeLabels and maxNodeResources bound those of a node that shows what others will be: they are
+	// copied for each.
+	maxNodeLabels    = 250
+	maxNodeResources = 64
 )
 
 // Observed is what a worker shows of its autoscaler. Immutable.
@@ -91,7 +95,8 @@ func sizesOf(pool *NodePool, nodes []*capacity.Node) map[string]size {
 	for _, n := range nodes {
 		kind := n.Object.Labels[corev1.LabelInstanceTypeStable]
 		known, is := sizes[kind]
-		if !suits(n.Object) || !is && len(sizes) >= maxSizes {
+		isLarge := len(n.Object.Labels) > maxNodeLabels || len(known.whole.Others) > maxNodeResources || len(n.Allocatable.Others) > maxNodeResources
+		if !suits(n.Object) || isLarge || !is && len(sizes) >= maxSizes {
 			continue
 		}
 		sizes[kind] = size{whole: known.whole.Max(n.Allocatable), idle: known.idle.Max(n.Idle), labels: n.Object.Labels}

@@ -182,10 +182,14 @@ func OwnerJob(object *corev1.Pod) (*metav1.OwnerReference, bool) {
 	return owner, true
 }
 
+// maxEmpty bounds the Jobs of one name that are remembered without Pods: there is one, and the one
+// that it replaces. Anybody in the worker may make Pods that name others.
+const maxEmpty = 8
+
 // forgetGroup drops a Job without Pods, unless a reservation shows that more may come: then it
 // still matters whether one ever ran.
 func (l *Ledger) forgetGroup(g *group) {
-	if g == nil || len(g.pods) > 0 || g.job.reservation != nil {
+	if g == nil || len(g.pods) > 0 || g.job.reservation != nil && g.ran && len(g.job.groups) <= maxEmpty {
 		return
 	}
 	delete(l.groups, g.uid)

@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"iter"
 	"maps"
 	"slices"
 
@@ -27,7 +28,101 @@ const MaxOthers = 16
 // Of more extended resources than MaxOthers, those are left out that come last in the order of
 // names.
 func requestsOf(pod *corev1.Pod, options resource.PodResourcesOptions) corev1.ResourceList {
-	return bounded(resource.PodRequests(pod, options), MaxOthers, isPositive)
+	return bounded(resource.PodRequests(narrowed(pod, options)), MaxOthers, isPositive)
+}
+
+// narrowed is a Pod whose requests take few steps to add up. Of one that is unusually large, it
+// isn't looked at what its containers have.
+func narrowed(pod *corev1.Pod, options resource.PodResourcesOptions) (*corev1.Pod, resource.PodResourcesOptions) {
+	narrow := Narrow(&pod.Spec)
+	if narrow != &pod.Spec || len(narrow.InitContainers)+len(narrow.Containers) > maxResized || len(namesIn(statuses(pod))) > MaxOthers {
+		pod, options.UseStatusResources = &corev1.Pod{Spec: *narrow}, false
+	}
+	return pod, options
+}
+
+// maxResized bounds the containers of a Pod whose resizes in place are looked at.
+const maxResized = 256
+
+// Narrow is a spec whose containers together have at most MaxOthers extended resources, those that
+// come first in the order of names: mostly the spec itself. To add them up takes long otherwise, as
+// each container may have its own.
+func Narrow(spec *corev1.PodSpec) *corev1.PodSpec {
+	names := namesIn(lists(spec))
+	if len(names) <= MaxOthers {
+		return spec
+	}
+	counts := func(list corev1.ResourceList) corev1.ResourceList {
+		kept := corev1.ResourceList{}
+		for name, amount := range list {
+			if _, is := slices.BinarySearch(names[:MaxOthers], name); is || isOwn(name) {
+				kept[name] = amount
+			}
+		}
+		return kept
+	}
+	narrow := *spec
+	narrow.InitContainers, narrow.Containers = slices.Clone(spec.InitContainers), slices.Clone(spec.Containers)
+	for _, containers := range [][]corev1.Container{narrow.InitContainers, narrow.Containers} {
+		for i := range containers {
+			r := &containers[i].Resources
+			r.Requests, r.Limits = counts(r.Requests), counts(r.Limits)
+		}
+	}
+	return &narrow
+}
+
+// lists are those of what a Pod's containers request, and of their limits.
+func lists(spec *corev1.PodSpec) iter.Seq[corev1.ResourceList] {
+	return func(yield func(corev1.ResourceList) bool) {
+		for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+			for i := range containers {
+				if r := &containers[i].Resources; !yield(r.Requests) || !yield(r.Limits) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// statuses are the lists of what a Pod's containers have.
+func statuses(pod *corev1.Pod) iter.Seq[corev1.ResourceList] {
+	return func(yield func(corev1.ResourceList) bool) {
+		for _, all := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+			for i := range all {
+				if !yield(all[i].AllocatedResources) || all[i].Resources != nil && !yield(all[i].Resources.Requests) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// namesIn are the names of the extended resources in some lists, in order: one more than MaxOthers
+// at most.
+func namesIn(lists iter.Seq[corev1.ResourceList]) (names []corev1.ResourceName) {
+	for list := range lists {
+		for name, amount := range list {
+			if isOwn(name) || !isPositive(amount) {
+				continue
+			}
+			if i, has := slices.BinarySearch(names, name); !has && i <= MaxOthers {
+				names = slices.Insert(names, i, name)
+				names = names[:min(len(names), MaxOthers+1)]
+			}
+		}
+	}
+	return names
+}
+
+// isOwn reports whether a resource is Kubernetes' own.
+func isOwn(name corev1.ResourceName) bool {
+	switch name {
+	case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, corev1.ResourcePods:
+		return true
+	default:
+		return false
+	}
 }
 
 // first leaves out of one container's list what requestsOf leaves out of them all.
@@ -45,14 +140,11 @@ func isPositive(amount apiresource.Quantity) bool { return amount.Sign() > 0 }
 func bounded(list corev1.ResourceList, most int, counts func(apiresource.Quantity) bool) corev1.ResourceList {
 	kept, others := corev1.ResourceList{}, []corev1.ResourceName{}
 	for name, amount := range list {
-		switch name {
-		case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, corev1.ResourcePods:
+		if isOwn(name) {
 			kept[name] = amount
-		default:
-			if i, _ := slices.BinarySearch(others, name); i < most && counts(amount) {
-				others = slices.Insert(others, i, name)
-				others = others[:min(len(others), most)]
-			}
+		} else if i, _ := slices.BinarySearch(others, name); i < most && counts(amount) {
+			others = slices.Insert(others, i, name)
+			others = others[:min(len(others), most)]
 		}
 	}
 	for _, name := range others {
@@ -72,6 +164,7 @@ func templateRequests(spec *corev1.PodSpec) corev1.ResourceList {
 	if len(spec.Containers) == 1 && len(spec.InitContainers) == 0 && spec.Resources == nil && spec.Overhead == nil { // nearly always
 		return bounded(limitsAsRequests(&spec.Containers[0].Resources), MaxOthers, isPositive)
 	}
+	spec = Narrow(spec)
 	filled := &corev1.Pod{Spec: corev1.PodSpec{
 		Containers:     withLimitsAsRequests(spec.Containers),
 		InitContainers: withLimitsAsRequests(spec.InitContainers),

@@ -141,6 +141,26 @@ func (s *Shape) RoomBeside(free, taken *Resources) int64 {
 	return max(slots, 0)
 }
 
+// With is r with what some Pods have given back, of what the Shape requests: nothing else of it
+// counts for the Shape.
+func (s *Shape) With(r Resources, given *Resources, n int64) Resources {
+	r.MilliCPU += n * given.MilliCPU
+	r.Memory += n * given.Memory
+	r.EphemeralStorage += n * given.EphemeralStorage
+	r.Pods += n * given.Pods
+	if len(s.others) == 0 || len(given.Others) == 0 {
+		return r
+	}
+	others := make(map[corev1.ResourceName]int64, len(s.others))
+	for _, o := range s.others {
+		if amount, has := r.Others[o.name]; has {
+			others[o.name] = amount + n*given.Others[o.name]
+		}
+	}
+	r.Others = others
+	return r
+}
+
 func requiredTerms(spec *corev1.PodSpec) *corev1.NodeSelector {
 	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil {
 		return nil

@@ -1,15 +1,20 @@
 package capacity
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/util/text"
 )
+
+// maxUID bounds the UID of a Pod's owner: those of API servers have 36 bytes.
+const maxUID = 128
 
 // folded names the one container that a slim Pod has.
 const folded = "folded"
@@ -35,7 +40,7 @@ func SlimPod(object any) (any, error) {
 		},
 		Status: corev1.PodStatus{Phase: pod.Status.Phase},
 	}
-	if owner := metav1.GetControllerOf(pod); owner != nil {
+	if owner := metav1.GetControllerOf(pod); owner != nil && len(owner.UID) <= maxUID && len(owner.Name) <= validation.DNS1123SubdomainMaxLength {
 		slim.OwnerReferences = []metav1.OwnerReference{*owner}
 	}
 	if everRan(pod) {
@@ -108,8 +113,11 @@ func keepScheduling(slim, pod *corev1.Pod) {
 }
 
 // maxListed bounds the extended resources of one node that are looked at. An amount of zero counts:
-// see Resources.List.
-const maxListed = 1000
+// see Resources.List. They are copied with each change of what is free there.
+const maxListed = 64
+
+// maxLabels bounds the labels of one node: further ones aren't known.
+const maxLabels = 1000
 
 // maxTaints bounds the taints of one node that are looked at.
 const maxTaints = 32
@@ -130,8 +138,20 @@ func SlimNode(object any) (any, error) {
 		},
 		Status: corev1.NodeStatus{Allocatable: bounded(node.Status.Allocatable, maxListed, func(apiresource.Quantity) bool { return true })},
 	}
-	slim.Labels = node.Labels
+	slim.Labels = firstLabels(node.Labels)
 	return slim, nil
+}
+
+// firstLabels are those that come first in the order of their keys.
+func firstLabels(labels map[string]string) map[string]string {
+	if len(labels) <= maxLabels {
+		return labels
+	}
+	kept := make(map[string]string, maxLabels)
+	for _, key := range slices.Sorted(maps.Keys(labels))[:maxLabels] {
+		kept[key] = labels[key]
+	}
+	return kept
 }
 
 // slimMeta keeps what identifies an object and says when it came and whether it goes.

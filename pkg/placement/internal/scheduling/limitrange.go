@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/component-helpers/resource"
+
+	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 )
 
 // limitRanger fills in defaults of containers, and refuses what is out of range.
@@ -26,7 +28,7 @@ func (a *Admission) limitRanger(spec *corev1.PodSpec) *Reason {
 		return &Reason{"LimitRanger", message, "spec.template.spec.containers[].resources"}
 	}
 	ofPod := sync.OnceValues(func() (requests, limits corev1.ResourceList) {
-		pod := &corev1.Pod{Spec: *spec}
+		pod := &corev1.Pod{Spec: *capacity.Narrow(spec)}
 		return resource.PodRequests(pod, resource.PodResourcesOptions{}), resource.PodLimits(pod, resource.PodResourcesOptions{})
 	})
 	for _, limitRange := range a.LimitRanges {

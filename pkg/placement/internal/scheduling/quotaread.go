@@ -38,6 +38,7 @@ func quotaReadOf(pod *corev1.Pod) *quotaRead {
 
 // usageOf is what one Pod takes of quotas, by the names that quotas have for it.
 func usageOf(pod *corev1.Pod) corev1.ResourceList {
+	pod = &corev1.Pod{Spec: *capacity.Narrow(&pod.Spec)}
 	usage := corev1.ResourceList{corev1.ResourcePods: one, "count/pods": one}
 	for name, amount := range resource.PodRequests(pod, resource.PodResourcesOptions{}) {
 		switch name {
