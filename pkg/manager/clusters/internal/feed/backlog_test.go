@@ -33,8 +33,8 @@ func TestLargeEventsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		large := func(i int) *corev1.Node {
 			labels := map[string]string{}
-			for j := range 6000 {
-				labels[fmt.Sprint("k", j)] = strings.Repeat("x", 60)
+			for j := range 1000 {
+				labels[strings.Repeat("k", 253)+fmt.Sprint("/", j)] = strings.Repeat("x", 60)
 			}
 			return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("n", i), UID: types.UID(fmt.Sprint(i)), Labels: labels, ResourceVersion: fmt.Sprint(i + 10)}}
 		}
