@@ -148,6 +148,41 @@ func TestANodeOfManyReservationsShrinks(t *testing.T) {
 	}
 }
 
+// A worker shows very many Pods that wait, each of another shape, and whose controller is a mirror
+// there, which it then says has ended: one change looks for nodes for some of them, and the next
+// ones for the others. Those that are gone meanwhile are forgotten.
+func TestAJobOfManyWaitingPodsIsReleased(t *testing.T) {
+	s := newStory(t)
+	const pods, nodes = 1500, 2000
+	s.manyNodes(nodes)
+	j := NewJob("j")
+	s.Reserve(j.Key(), shape(j), 0)
+	for i := range pods {
+		s.SetPod(NewJob("j").Requests("cpu", fmt.Sprintf("%dm", 501+i%499)).Pod(fmt.Sprint(i)))
+	}
+	s.Release(j.Key())
+	if n := len(s.moving); n != pods-maxComparisons/nodes {
+		t.Errorf("%d are left to the next change", n)
+	}
+	if n := s.changes(); n != pods*nodes/maxComparisons-1 {
+		t.Errorf("%d more changes", n)
+	}
+	for _, p := range s.pods {
+		if p.own == nil || p.own.held.sum() != 1 || p.own.waits != nil {
+			t.Fatalf("what is held for a Pod: %+v", p.own)
+		}
+	}
+	s.Reserve(j.Key(), shape(j), 0)
+	s.Release(j.Key())
+	for i := range pods {
+		s.DeletePod(types.UID(fmt.Sprint(i)))
+	}
+	s.Continue()
+	if n := s.Free(nobody).Nodes()[0].Free.MilliCPU; n != 1000 || len(s.moving)+len(s.queues.byShape)+len(s.jobs) > 0 {
+		t.Errorf("%d of a CPU are free, %d reservations are left, %d queues, %d Jobs", n, len(s.moving), len(s.queues.byShape), len(s.jobs))
+	}
+}
+
 // Pods that want one of many nodes count for more: to compare a node with them takes as much
 // longer.
 func TestManyTermsCountAsManyComparisons(t *testing.T) {

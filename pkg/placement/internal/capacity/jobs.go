@@ -85,7 +85,7 @@ func (l *Ledger) Release(key types.NamespacedName) {
 		l.drop(j.reservation)
 		j.reservation = nil
 		for _, p := range slices.SortedFunc(j.pods, func(a, b *pod) int { return cmp.Compare(a.uid, b.uid) }) {
-			l.reserveFor(p)
+			l.reserveLater(p) // there may be very many
 		}
 		for _, g := range slices.Clone(j.groups) {
 			l.forgetGroup(g)

@@ -28,8 +28,8 @@ type Ledger struct {
 	groups map[types.UID]*group
 	// queues of reservations that don't fit yet, one per shape, the oldest first.
 	queues queues
-	// moving are the reservations that no longer fit where they were, and offering the nodes that may
-	// have something for those that wait.
+	// moving are the reservations that no longer fit where they were, or that are one of many made at
+	// once, and offering the nodes that may have something for those that wait.
 	moving   []*reservation
 	offering []*node
 	// comparisons of a reservation with a node that the change may still do. continues: onLeft was

@@ -239,6 +239,16 @@ func (l *Ledger) reserveFor(p *pod) {
 	l.adjust(p.own, nil)
 }
 
+// reserveLater is reserveFor for one of many Pods: move finds a node for it.
+func (l *Ledger) reserveLater(p *pod) {
+	if p.waiting == nil {
+		return
+	}
+	p.own = l.newReservation(p.waiting)
+	p.own.want, p.own.unheld, p.own.moves = 1, 1, true
+	l.moving = append(l.moving, p.own)
+}
+
 // at is the node that the Pod is bound to; nil if there is none.
 func (p *pod) at() *node {
 	if p == nil {

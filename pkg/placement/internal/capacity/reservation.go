@@ -24,7 +24,7 @@ type reservation struct {
 	queued int64
 	// waits is the place in its queue; nil when it isn't in one.
 	waits *list.Element
-	// moves: it's among those that move to other nodes.
+	// moves: it's among those that move to other nodes, or are to get their first.
 	moves bool
 }
 
