@@ -184,3 +184,61 @@ func TestManyJobsOfOneShape(t *testing.T) {
 		t.Errorf("%d walks", walks)
 	}
 }
+
+// asks is a worker that is kept free for a Job, and is asked about for each that is tried.
+type asks struct{ *plain }
+
+func (w asks) Place(job *waiting.Job, admits func(string) int64, avoid func(string) bool) waiting.Outcome {
+	admits("w")
+	return w.plain.Place(job, admits, avoid)
+}
+
+// A Job of a team has a reservation since an earlier walk, and very many Jobs of a tenant come
+// behind it, each of another Shape: whether their Pods may be on the same nodes is looked at for
+// some of them in a walk, for as many fewer as each look takes longer.
+func TestManyShapesBehindAReservation(t *testing.T) {
+	const jobs, nodes, most = 3000, 1000, 1_000_000
+	values := make([]string, 450)
+	for i := range values {
+		values[i] = fmt.Sprint("value-", i)
+	}
+	for name, affinity := range map[string]*corev1.NodeSelector{
+		"plain": nil,
+		"dear": {NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+			{Key: corev1.LabelOSStable, Operator: corev1.NodeSelectorOpNotIn, Values: values},
+		}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var line waiting.Line
+			line.Add(waiter("team", 0, 1001))
+			w := asks{newPlain(nodes)}
+			w.ends = 1
+			walk := func(worker string) {
+				changed := placement.Changes{}
+				changed.Add(worker, placement.Change{Kinds: placement.RoomChange})
+				line.Walk(time.Unix(-10, 0), changed, w)
+			}
+			walk("w")
+			if len(line.Reservations()) != 1 {
+				t.Fatal("no reservation")
+			}
+			work := 0
+			for i := 1; i <= jobs; i++ {
+				requests := corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(2000+int64(i), resource.DecimalSI)}
+				spec := corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: requests}}}}
+				if affinity != nil {
+					spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: affinity}}
+				}
+				job := waiter("mallory", i, 0)
+				job.Shape = placement.ShapeOf(&corev1.PodTemplateSpec{Spec: spec})
+				job.Needs = map[string]waiting.Need{"other": {Lacks: waiting.Other}}
+				line.Add(job)
+				work = job.Shape.Work()
+			}
+			walk("other")
+			if n, want := w.placed["mallory"], most/(nodes*(1+work)); n == 0 || n > want+1 || len(w.postponed) == 0 {
+				t.Errorf("%d of %d Jobs were tried, want %d at most; postponed: %v", n, jobs, want+1, w.postponed)
+			}
+		})
+	}
+}

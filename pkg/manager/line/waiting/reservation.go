@@ -29,6 +29,10 @@ type Reservation struct {
 	losses map[string]int64
 }
 
+// maxLosses bounds the Shapes that are remembered of what was asked about: each Job may have
+// another one, and a reservation may hold for long.
+const maxLosses = 1000
+
 // Unlimited is any number of Pods.
 const Unlimited = math.MaxInt64
 
@@ -67,6 +71,9 @@ func (r *Reservation) loss(by *placement.Shape) int64 {
 	if !known {
 		if r.room.suitsBoth(r.Job.Shape, by) {
 			lost = Loss(r.Job.Shape, by)
+		}
+		if len(r.losses) >= maxLosses {
+			clear(r.losses)
 		}
 		r.losses[by.Key()] = lost
 	}

@@ -181,5 +181,7 @@ func (r *room) sortedEnds() []End {
 
 // suitsBoth reports whether Pods of both Shapes may be on some node.
 func (r *room) suitsBoth(a, b *placement.Shape) bool {
-	return slices.ContainsFunc(r.nodesFor(a), func(n *placement.Node) bool { return a.Suits(n.Object) && b.Suits(n.Object) })
+	nodes := r.nodesFor(a)
+	r.looks.add(len(nodes) * b.Work())
+	return slices.ContainsFunc(nodes, func(n *placement.Node) bool { return a.Suits(n.Object) && b.Suits(n.Object) })
 }

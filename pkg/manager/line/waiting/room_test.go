@@ -65,3 +65,23 @@ func TestASweepThatWasCutShortIsNotKept(t *testing.T) {
 		t.Error("what was computed isn't kept")
 	}
 }
+
+// A tenant's Jobs have ever other Shapes while a reservation holds: it remembers some of them.
+func TestAReservationRemembersFewShapes(t *testing.T) {
+	of := func(milliCPU int64) *placement.Shape {
+		requests := corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(milliCPU, resource.DecimalSI)}
+		return placement.ShapeOf(&corev1.PodTemplateSpec{
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: requests}}}},
+		})
+	}
+	all := roomsOf(nil, endings{})
+	r := &Reservation{Job: &Job{Shape: of(1)}, Worker: "w", room: all.room("w"), losses: map[string]int64{}}
+	for i := range int64(3 * maxLosses) {
+		if n := r.loss(of(1 + i)); n != 1+i {
+			t.Fatalf("a Pod of %d takes the room of %d", 1+i, n)
+		}
+	}
+	if len(r.losses) > maxLosses {
+		t.Errorf("%d Shapes are remembered", len(r.losses))
+	}
+}

@@ -95,8 +95,11 @@ func (w *walk) isPostponed(job *Job, from map[string]*Job) bool {
 	return false
 }
 
+// hold has a reservation heeded by the Jobs behind it. What is compared for them counts in this
+// walk, also where the room is as an earlier one saw it.
 func (w *walk) hold(r *Reservation) {
 	w.reserved[r.Worker] = r
+	r.room.looks = w.looks
 	for worker, need := range r.Job.Needs {
 		w.claimed[worker] = w.claimed[worker] || need.Lacks == Room
 	}
