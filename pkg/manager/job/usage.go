@@ -134,6 +134,8 @@ func (r *Reconciler) usedBefore(rec *record, t *turn) map[usage.ID]usage.Before 
 		before[o.ID()] = was.Before
 	}
 	if changed {
+		// Those of mirrors that are gone are dropped: a worker may make one anew again and again.
+		known = slices.DeleteFunc(known, func(u usedBefore) bool { _, is := before[u.mirror]; return !is })
 		rec.update(func(m *memory) { m.usedBefore = known })
 	}
 	return before

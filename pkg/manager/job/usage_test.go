@@ -1,6 +1,7 @@
 package job
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -78,6 +79,33 @@ func TestPodsThatAreGoneBeforeTheFirstLook(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A worker deletes the mirror of a Job that runs, and makes it again with another UID, ever again:
+// only the last one is remembered. What was found of the mirror of another worker stays.
+func TestAMirrorThatIsMadeAgainAndAgain(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	account := usage.Account{{Worker: "east", UID: "m", Seconds: 8, Count: 2, At: usage.Moment(now.Unix())}}
+	j := &batchv1.Job{}
+	hubstate.Set(j, hubstate.Changes{hubstate.Usage: account.String()})
+	v := &timedWorker{times: usage.Times{Count: 1, Ended: 5 * time.Second, View: 1}}
+	r, g, rec := &Reconciler{workers: v}, &gatherer{workers: v}, newStore(line.NewRuntimes()).open(types.NamespacedName{Name: "j"})
+	for i := range 1000 {
+		s := &dispatch.Snapshot{Job: j, Now: now, Used: dispatch.Used{Observations: []usage.Observation{
+			g.observation(usage.Observation{Worker: "west", UID: types.UID(fmt.Sprint(i)), Current: true}),
+			g.observation(usage.Observation{Worker: "east", UID: "m", Current: true}),
+		}}}
+		before := r.usedBefore(rec, &turn{Snapshot: s})
+		if got, want := before[usage.ID{Worker: "east", UID: "m"}], (usage.Before{Seconds: 3, Count: 1}); len(before) != 2 || got != want {
+			t.Fatalf("before: %+v", before)
+		}
+		v.times.Count, v.times.Ended = 2, 8*time.Second // what was found before counts
+	}
+	rec.update(func(m *memory) {
+		if len(m.usedBefore) != 2 {
+			t.Errorf("%d mirrors are remembered", len(m.usedBefore))
+		}
+	})
 }
 
 // A Job that has ended is compared with its account anew at each reconcile, as a manager does that
