@@ -1,6 +1,7 @@
 package line
 
 import (
+	"math"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -87,7 +88,8 @@ func (l *Line) newEntry(q Question) *entry {
 	}}
 	w.reads, w.out = placement.ReadsOf(&job.Spec.Template.Spec), l.stockouts.of(job) // without the lock: it takes a while
 	for _, mate := range q.Mates {                                                   // they need as much as so many Pods of its own
-		w.Pods += waiting.Loss(w.Shape, placement.ShapeOf(&mate.Job.Spec.Template)) * mate.Pods
+		lost := waiting.Loss(w.Shape, placement.ShapeOf(&mate.Job.Spec.Template))
+		w.Pods = min(w.Pods+lost*min(mate.Pods, math.MaxInt32), math.MaxInt32) // a product may be 2^62
 	}
 	if deadline := job.Spec.ActiveDeadlineSeconds; deadline != nil {
 		w.Runtime = time.Duration(*deadline)*time.Second + endGrace

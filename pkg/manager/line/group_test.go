@@ -2,9 +2,13 @@ package line
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/manager/group"
@@ -108,5 +112,27 @@ func TestRoomIsHeldForSomeGroupsOfANamespace(t *testing.T) {
 	h.unlimited = true // there are no nodes to count in
 	if choose("many", 0); held("many") != 0 {
 		t.Error("room is held in a worker whose nodes aren't known")
+	}
+}
+
+// A JobSet says that it will have very many Jobs of very many Pods, each of which takes the room of
+// very many of the one that asks: what they need stays a number of Pods.
+func TestPodsOfAGroupDontOverflow(t *testing.T) {
+	tiny, huge := mirrortest.New("tiny").Obj(), mirrortest.New("huge").Obj()
+	for job, cpu := range map[*batchv1.Job]string{tiny: "1m", huge: "1000000000"} {
+		job.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
+	}
+	for name, row := range map[string]struct {
+		mates []placement.Mate
+		want  int64
+	}{
+		"few":               {[]placement.Mate{{Job: tiny, Pods: 3}}, 4},
+		"a product":         {[]placement.Mate{{Job: huge, Pods: 10_000 * math.MaxInt32}}, math.MaxInt32},
+		"a sum of products": {slices.Repeat([]placement.Mate{{Job: huge, Pods: math.MaxInt32}}, 4), math.MaxInt32},
+	} {
+		w := newHall().newEntry(Question{Request: placement.Request{Job: tiny, Mates: row.mates}})
+		if w.Pods != row.want {
+			t.Errorf("%s: %d Pods, want %d", name, w.Pods, row.want)
+		}
 	}
 }
