@@ -110,6 +110,9 @@ type usedBefore struct {
 	view int64
 }
 
+// maxUsedBefore is how many mirrors of a Job are remembered; beyond that, those that are seen.
+const maxUsedBefore = 100
+
 // usedBefore returns, for the mirrors of a Job, the time of the Pods that were gone before this
 // process saw the mirror: as the hub Job had it then. A mirror isn't in touch while that isn't
 // known.
@@ -134,8 +137,9 @@ func (r *Reconciler) usedBefore(rec *record, t *turn) map[usage.ID]usage.Before 
 		before[o.ID()] = was.Before
 	}
 	if changed {
-		// Those of mirrors that are gone are dropped: a worker may make one anew again and again.
-		known = slices.DeleteFunc(known, func(u usedBefore) bool { _, is := before[u.mirror]; return !is })
+		if len(known) > maxUsedBefore { // a worker may make a mirror anew again and again
+			known = slices.DeleteFunc(known, func(u usedBefore) bool { _, is := before[u.mirror]; return !is })
+		}
 		rec.update(func(m *memory) { m.usedBefore = known })
 	}
 	return before
