@@ -18,8 +18,8 @@ const (
 	maxSizes = 10
 	// maxTemplates bounds the templates of all: each is tried for each Job.
 	maxTemplates = 200
-	// maxNodeLabels and maxNodeResources bound those of a node that shows what others will be: they are
-	// copied for each.
+	// maxNodeLabels and maxNodeResources bound those of a node that shows what others will be: each of
+	// these has them all.
 	maxNodeLabels    = 250
 	maxNodeResources = 64
 )
