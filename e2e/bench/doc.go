@@ -138,7 +138,7 @@
 //   - The conditions SuccessCriteriaMet and FailureTarget announce the end of a Job. Their write
 //     waits for up to the same time for Complete or Failed.
 //   - While the hub is busy, with more than 4 of these writes in flight, they wait longer, for up
-//     to 10 s or until it's at rest. The write that reports the start of a Job then waits,
+//     to 10 s or until it's busy no more. The write that reports the start of a Job then waits,
 //     too.
 //   - All other writes are immediate: the end of a Job, and what another step needs, such as a
 //     move.

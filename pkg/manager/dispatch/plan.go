@@ -42,7 +42,7 @@ type Plan struct {
 	AwaitsNamespace bool
 	// Behind: the mirror's status says more than the hub Job's, which waits to be written.
 	Behind bool
-	// HubBusy: it waits since the hub is busy; decide again when that's at rest.
+	// HubBusy: it waits since the hub is busy; decide again when it isn't.
 	HubBusy bool
 	// Settled is the digest of what the assigned worker's mirror and the Job agree in; zero: they
 	// don't, or it doesn't matter.

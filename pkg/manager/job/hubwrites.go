@@ -11,7 +11,8 @@ import (
 
 // hubWrites counts the writes to the hub, of placements and statuses, that haven't been answered.
 // It has the Jobs looked at whose statuses wait while the hub is busy, in the order of their
-// coming, as soon as it's at rest. So nobody asks again and again.
+// coming, as soon as it's busy no more. So they wait no longer than they must, and nobody asks
+// again and again.
 type hubWrites struct {
 	enqueue func(...types.NamespacedName)
 
@@ -43,13 +44,12 @@ func (h *hubWrites) begin() (end func()) {
 	}
 }
 
-// end returns, if it was the last write, as many of the Jobs that wait as may write until the hub is
-// busy again.
+// end returns as many of the Jobs that wait as may write until the hub is busy again.
 func (h *hubWrites) end() (next []types.NamespacedName) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.count--
-	for h.count == 0 && len(next) < dispatch.BusyFrom && h.waiting.Len() > 0 {
+	for len(next) < dispatch.BusyFrom-h.count && h.waiting.Len() > 0 {
 		key := h.waiting.Front().Value.(types.NamespacedName)
 		h.removeLocked(key)
 		next = append(next, key)
@@ -57,8 +57,8 @@ func (h *hubWrites) end() (next []types.NamespacedName) {
 	return next
 }
 
-// note takes note of whether a Job waits for the hub. If that's at rest, it has the Job looked at at
-// once.
+// note takes note of whether a Job waits for the hub. If that isn't busy any more, it has the Job
+// looked at at once.
 func (h *hubWrites) note(key types.NamespacedName, waits bool) {
 	if !h.keeps(key, waits) {
 		h.enqueue(key)
@@ -68,7 +68,7 @@ func (h *hubWrites) note(key types.NamespacedName, waits bool) {
 func (h *hubWrites) keeps(key types.NamespacedName, waits bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !waits || h.count == 0 {
+	if !waits || h.count < dispatch.BusyFrom {
 		h.removeLocked(key)
 		return !waits
 	}
