@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"io"
 	"testing"
 	"time"
 
@@ -22,21 +23,28 @@ func TestFloodOptions(t *testing.T) {
 	})
 }
 
-// Pods are shown on the hub, beside Pods that aren't: for at most three requests each, and one that
-// removes it, which the hub's garbage collector often comes before; and none otherwise.
-func TestFloodWithPods(t *testing.T) {
-	o := DefaultFloodOptions()
-	o.Jobs, o.Completions, o.Parallelism, o.Rounds, o.Singles, o.Resting, o.Quiet, o.Floor, o.Pods, o.Progress = 5, 6, 2, 1, 0, 0, 0, false, true, t.Logf
-	o.Manager = builtManager(t)
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+// flooded is the result of a run within some time, which is shown.
+func flooded(t *testing.T, within time.Duration, o FloodOptions, show func(io.Writer, *report.Result) error) *report.Result {
+	t.Helper()
+	o.Manager, o.Progress = builtManager(t), t.Logf
+	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	result, err := RunFlood(ctx, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := report.AgainstMarkdown(t.Output(), result); err != nil {
+	if err := show(t.Output(), result); err != nil {
 		t.Fatal(err)
 	}
+	return result
+}
+
+// Pods are shown on the hub, beside Pods that aren't: for at most three requests each, and one that
+// removes it, which the hub's garbage collector often comes before; and none otherwise.
+func TestFloodWithPods(t *testing.T) {
+	o := DefaultFloodOptions()
+	o.Jobs, o.Completions, o.Parallelism, o.Rounds, o.Singles, o.Resting, o.Quiet, o.Floor, o.Pods = 5, 6, 2, 1, 0, 0, 0, false, true
+	result := flooded(t, 10*time.Minute, o, report.AgainstMarkdown)
 	pods := o.Jobs * o.Completions
 	for _, r := range result.Rounds {
 		if least, most := 2*pods, 4*pods; r.IsBase && r.Used.PodRequests > 0 || !r.IsBase && (r.Used.PodRequests < least || r.Used.PodRequests > most) {
@@ -51,17 +59,8 @@ func TestFloodWithPods(t *testing.T) {
 // goals.
 func TestFlood(t *testing.T) {
 	o := DefaultFloodOptions()
-	o.Jobs, o.Rounds, o.Singles, o.Resting, o.Quiet, o.Bound, o.Progress = 20, 1, 3, 2, 0, true, t.Logf
-	o.Manager = builtManager(t)
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
-	defer cancel()
-	result, err := RunFlood(ctx, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := report.Markdown(t.Output(), result); err != nil {
-		t.Fatal(err)
-	}
+	o.Jobs, o.Rounds, o.Singles, o.Resting, o.Quiet, o.Bound = 20, 1, 3, 2, 0, true
+	result := flooded(t, 20*time.Minute, o, report.Markdown)
 	statuses, others := -o.Jobs, 0 // each is placed by a patch of its status, too
 	for _, c := range result.Requests {
 		switch {
@@ -90,17 +89,8 @@ func TestFlood(t *testing.T) {
 // workers, and those that its other half makes in the workers aren't among them.
 func TestFloodBesideMultiKueue(t *testing.T) {
 	o := DefaultFloodOptions()
-	o.Jobs, o.Rounds, o.Singles, o.Resting, o.Quiet, o.Peer, o.Progress = 5, 1, 2, 0, 0, true, t.Logf
-	o.Manager = builtManager(t)
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
-	defer cancel()
-	result, err := RunFlood(ctx, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := report.Markdown(t.Output(), result); err != nil {
-		t.Fatal(err)
-	}
+	o.Jobs, o.Rounds, o.Singles, o.Resting, o.Quiet, o.Peer = 5, 1, 2, 0, 0, true
+	result := flooded(t, 20*time.Minute, o, report.Markdown)
 	p, mirrors := result.Peer, 0
 	for _, c := range p.Requests {
 		if c.Cluster == "workers" && c.Verb == "create" && c.Resource == "jobs" {

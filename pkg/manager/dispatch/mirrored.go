@@ -276,7 +276,7 @@ func align(s *Snapshot, w *Worker) Plan {
 	target.Suspended = w.isHeld()
 	settled := mirror.Settled(s.Job, w.Mirror, target)
 	if settled != 0 && settled == w.Settled {
-		return Plan{Settled: settled}
+		return Plan{}
 	}
 	switch drift := mirror.Drift(s.Job, w.Mirror, target).(type) {
 	case mirror.Patch:

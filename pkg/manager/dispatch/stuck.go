@@ -89,8 +89,10 @@ func podStartTimeout(job *batchv1.Job) (timeout time.Duration, problem []Report)
 	if !is {
 		return 0, nil
 	}
-	if timeout, err := time.ParseDuration(value[:min(len(value), maxValue)]); err == nil && timeout > 0 && len(value) <= maxValue {
-		return timeout, nil
+	if len(value) <= maxValue {
+		if timeout, err := time.ParseDuration(value); err == nil && timeout > 0 {
+			return timeout, nil
+		}
 	}
 	return 0, []Report{warn(v1alpha1.EventInvalid, fmt.Sprintf(
 		"annotation %s: %q is no time such as 10m or 1h30m: the worker's counts", v1alpha1.AnnotationPodStartTimeout, shown(value)))}

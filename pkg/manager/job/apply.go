@@ -208,7 +208,7 @@ func (r *Reconciler) remember(ctx context.Context, t *turn, plan dispatch.Plan) 
 		t.record.await(true)
 	}
 	t.record.release(plan.Releases, t.Now)
-	if w := t.Assigned; w != nil && plan.Settled != 0 && plan.Settled != w.Settled {
+	if w := t.Assigned; w != nil && plan.Settled != 0 {
 		t.record.update(func(memory *memory) {
 			if m := memory.mirrors[w.Name]; m != nil { // else no write of this process is remembered
 				m.settled = plan.Settled

@@ -64,8 +64,9 @@ func (r *Reconciler) place(ctx context.Context, t *turn, a dispatch.Place) (resu
 		countWait(question.Class.Name, answer.Reservation, t.known.age(job, r.clock.Now()), r.clock.Now())
 	}
 	done := r.tell(ctx, t, r.placed(t, a, job, decision))
-	if done.changed = true; a.Leave == "" && len(t.Others) == 0 && t.Group.ID == (group.ID{}) && !mirror.Suspended(t.Job) {
-		done.next = decision.Cluster // else there's more to do, elsewhere
+	done.changed = true
+	if a.Leave == "" && len(t.Others) == 0 && t.Group.ID == (group.ID{}) && !mirror.Suspended(t.Job) { // else there's more to do, elsewhere
+		done.next = decision.Cluster
 	}
 	return done, nil
 }

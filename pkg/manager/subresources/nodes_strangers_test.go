@@ -13,16 +13,23 @@ import (
 	"github.com/jobferry/jobferry/pkg/util/serve/servetest"
 )
 
-// Strangers' connections to the port are bounded, also of those with a certificate that has no
-// right. The API server's isn't one of these.
-func TestStrangersToANode(t *testing.T) {
-	w := newWorld(t)
+// servedNode serves a Node on its port, with the log of one Pod.
+func servedNode(t *testing.T) (w *world, web *http.Client, url string) {
+	t.Helper()
+	w = newWorld(t)
 	w.hub.put(shadow("job-a"))
 	w.worker.on(logPath, func(out http.ResponseWriter, _ *http.Request) { fmt.Fprint(out, "a line") })
 	w.server = w.server.forNodes()
 	w.api.Config.Handler = w.forNodes()
 	web, url, stop := w.serve()
-	defer func() { _ = stop() }()
+	t.Cleanup(func() { _ = stop() })
+	return w, web, url
+}
+
+// Strangers' connections to the port are bounded, also of those with a certificate that has no
+// right. The API server's isn't one of these.
+func TestStrangersToANode(t *testing.T) {
+	w, web, url := servedNode(t)
 	dialled := 0
 	ask := func(who string) {
 		t.Helper()
@@ -65,13 +72,7 @@ func TestStrangersToANode(t *testing.T) {
 // Who takes no answers has few requests under way, without a certificate or with one that has no
 // right, and the API server is answered all the same.
 func TestStrangersRequestsToANode(t *testing.T) {
-	w := newWorld(t)
-	w.hub.put(shadow("job-a"))
-	w.worker.on(logPath, func(out http.ResponseWriter, _ *http.Request) { fmt.Fprint(out, "a line") })
-	w.server = w.server.forNodes()
-	w.api.Config.Handler = w.forNodes()
-	web, url, stop := w.serve()
-	defer func() { _ = stop() }()
+	w, web, url := servedNode(t)
 	isStrangers(t, w, "")
 	isStrangers(t, w, "another")
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+shadowLog, nil)

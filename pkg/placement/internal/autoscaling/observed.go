@@ -18,8 +18,8 @@ const (
 	maxSizes = 10
 	// maxTemplates bounds the templates of all: each is tried for each Job.
 	maxTemplates = 200
-	// maxNodeLabels and maxNodeResources bound those of a node that shows what others will be: each of
-	// these has them all.
+	// maxNodeLabels bounds the labels of a node that shows what others will be, and maxNodeResources
+	// the resources of all that show it together: each of these others has them all.
 	maxNodeLabels    = 250
 	maxNodeResources = 64
 )
@@ -95,7 +95,7 @@ func sizesOf(pool *NodePool, nodes []*capacity.Node) map[string]size {
 	for _, n := range nodes {
 		kind := n.Object.Labels[corev1.LabelInstanceTypeStable]
 		known, is := sizes[kind]
-		isLarge := len(n.Object.Labels) > maxNodeLabels || len(known.whole.Others) > maxNodeResources || len(n.Allocatable.Others) > maxNodeResources
+		isLarge := len(n.Object.Labels) > maxNodeLabels || len(known.whole.Others) > maxNodeResources
 		if !suits(n.Object) || isLarge || !is && len(sizes) >= maxSizes {
 			continue
 		}

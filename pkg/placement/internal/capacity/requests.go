@@ -35,7 +35,7 @@ func requestsOf(pod *corev1.Pod, options resource.PodResourcesOptions) corev1.Re
 // isn't looked at what its containers have.
 func narrowed(pod *corev1.Pod, options resource.PodResourcesOptions) (*corev1.Pod, resource.PodResourcesOptions) {
 	narrow := Narrow(&pod.Spec)
-	if narrow != &pod.Spec || len(narrow.InitContainers)+len(narrow.Containers) > maxResized || len(namesIn(statuses(pod))) > MaxOthers {
+	if narrow != &pod.Spec || len(narrow.InitContainers)+len(narrow.Containers) > maxResized || len(namesIn(statuses(pod), isAny)) > MaxOthers {
 		pod, options.UseStatusResources = &corev1.Pod{Spec: *narrow}, false
 	}
 	return pod, options
@@ -48,14 +48,15 @@ const maxResized = 256
 // come first in the order of names: mostly the spec itself. To add them up takes long otherwise, as
 // each container may have its own.
 func Narrow(spec *corev1.PodSpec) *corev1.PodSpec {
-	names := namesIn(lists(spec))
-	if len(names) <= MaxOthers {
+	if len(namesIn(lists(spec), isAny)) <= MaxOthers {
 		return spec
 	}
+	names := namesIn(lists(spec), isPositive)
+	names = names[:min(len(names), MaxOthers)]
 	counts := func(list corev1.ResourceList) corev1.ResourceList {
 		kept := corev1.ResourceList{}
 		for name, amount := range list {
-			if _, is := slices.BinarySearch(names[:MaxOthers], name); is || isOwn(name) {
+			if _, is := slices.BinarySearch(names, name); is || isOwn(name) {
 				kept[name] = amount
 			}
 		}
@@ -98,21 +99,27 @@ func statuses(pod *corev1.Pod) iter.Seq[corev1.ResourceList] {
 	}
 }
 
-// namesIn are the names of the extended resources in some lists, in order: one more than MaxOthers
-// at most.
-func namesIn(lists iter.Seq[corev1.ResourceList]) (names []corev1.ResourceName) {
+// namesIn are the names of the extended resources in some lists of which the amount counts, in
+// order: one more than MaxOthers at most.
+func namesIn(lists iter.Seq[corev1.ResourceList], counts func(apiresource.Quantity) bool) (names []corev1.ResourceName) {
 	for list := range lists {
 		for name, amount := range list {
-			if isOwn(name) || !isPositive(amount) {
-				continue
-			}
-			if i, has := slices.BinarySearch(names, name); !has && i <= MaxOthers {
-				names = slices.Insert(names, i, name)
-				names = names[:min(len(names), MaxOthers+1)]
+			if !isOwn(name) && counts(amount) {
+				names = among(names, name, MaxOthers+1)
 			}
 		}
 	}
 	return names
+}
+
+// among adds a name to those that come first in their order, so many at most.
+func among(first []corev1.ResourceName, name corev1.ResourceName, most int) []corev1.ResourceName {
+	i, has := slices.BinarySearch(first, name)
+	if has || i >= most {
+		return first
+	}
+	first = slices.Insert(first, i, name)
+	return first[:min(len(first), most)]
 }
 
 // isOwn reports whether a resource is Kubernetes' own.
@@ -135,6 +142,8 @@ func first(list corev1.ResourceList) corev1.ResourceList {
 
 func isPositive(amount apiresource.Quantity) bool { return amount.Sign() > 0 }
 
+func isAny(apiresource.Quantity) bool { return true }
+
 // bounded keeps of the resources beside Kubernetes' own those that count, and of these so many at
 // most.
 func bounded(list corev1.ResourceList, most int, counts func(apiresource.Quantity) bool) corev1.ResourceList {
@@ -142,9 +151,8 @@ func bounded(list corev1.ResourceList, most int, counts func(apiresource.Quantit
 	for name, amount := range list {
 		if isOwn(name) {
 			kept[name] = amount
-		} else if i, _ := slices.BinarySearch(others, name); i < most && counts(amount) {
-			others = slices.Insert(others, i, name)
-			others = others[:min(len(others), most)]
+		} else if counts(amount) {
+			others = among(others, name, most)
 		}
 	}
 	for _, name := range others {

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
@@ -136,7 +135,7 @@ func SlimNode(object any) (any, error) {
 			Unschedulable: node.Spec.Unschedulable,
 			Taints:        slices.Clone(node.Spec.Taints[:min(len(node.Spec.Taints), maxTaints)]),
 		},
-		Status: corev1.NodeStatus{Allocatable: bounded(node.Status.Allocatable, maxListed, func(apiresource.Quantity) bool { return true })},
+		Status: corev1.NodeStatus{Allocatable: bounded(node.Status.Allocatable, maxListed, isAny)},
 	}
 	slim.Labels = firstLabels(node.Labels)
 	return slim, nil
