@@ -110,8 +110,8 @@ type usedBefore struct {
 	view int64
 }
 
-// maxUsedBefore is how many mirrors of a Job are remembered; beyond that, those that are seen.
-const maxUsedBefore = 100
+// maxUsedBefore is how many mirrors of a Job are remembered that aren't seen.
+const maxUsedBefore = 8
 
 // usedBefore returns, for the mirrors of a Job, the time of the Pods that were gone before this
 // process saw the mirror: as the hub Job had it then. A mirror isn't in touch while that isn't
@@ -137,7 +137,7 @@ func (r *Reconciler) usedBefore(rec *record, t *turn) map[usage.ID]usage.Before 
 		before[o.ID()] = was.Before
 	}
 	if changed {
-		if len(known) > maxUsedBefore { // a worker may make a mirror anew again and again
+		if len(known) > len(before)+maxUsedBefore { // a worker may make a mirror anew again and again
 			known = slices.DeleteFunc(known, func(u usedBefore) bool { _, is := before[u.mirror]; return !is })
 		}
 		rec.update(func(m *memory) { m.usedBefore = known })

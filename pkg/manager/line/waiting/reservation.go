@@ -179,6 +179,9 @@ func (w *walk) isKept(r *Reservation) bool {
 		return false
 	}
 	f := room.fit(r.Job, w.now)
+	if w.looks.over() {
+		return true // it isn't known: f was cut short
+	}
 	late := f.basis == ByNothing || f.at.After(r.Start)
 	if !f.ever || late && r.Certain { // one before it has taken room, or the worker has less
 		return false

@@ -193,5 +193,5 @@ func (o *Observed) Missing(spec *v1alpha1.Autoscaling) string {
 		return ""
 	}
 	return "no nodes are expected of NodePools " + strings.Join(unsized[:min(len(unsized), maxNamed)], ", ") +
-		": no node of them has been seen, and spec.autoscaling has no nodeTemplates of these names"
+		": no node of them has been seen (one with more than 250 labels isn't looked at), and spec.autoscaling has no nodeTemplates of these names"
 }

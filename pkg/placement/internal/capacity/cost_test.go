@@ -138,6 +138,13 @@ func TestANodeOfManyReservationsShrinks(t *testing.T) {
 	if n := len(s.moving); n != jobs-maxComparisons/nodes {
 		t.Errorf("%d are left to the next change", n)
 	}
+	for range 5 { // a change that comes meanwhile doesn't do more of it: Continue is called once a second
+		s.SetNode(NewNode("n00000").Has("cpu", "1", "x/a", "1").Obj())
+		s.SetNode(NewNode("n00000").Has("cpu", "1").Obj())
+	}
+	if n := len(s.moving); n < jobs-maxComparisons/nodes {
+		t.Errorf("%d are left after other changes", n)
+	}
 	if n := s.changes(); n != jobs*nodes/maxComparisons {
 		t.Errorf("%d more changes", n)
 	}

@@ -19,8 +19,9 @@ type job struct {
 
 // group is one Job's Pods.
 type group struct {
-	uid types.UID
-	job *job
+	uid    types.UID
+	number uint64 // the oldest has the lowest
+	job    *job
 	// position is where it is among the groups of its job.
 	position int
 	pods     []*pod // often one
@@ -123,7 +124,8 @@ func (l *Ledger) groupOf(object *corev1.Pod) *group {
 	g, ok := l.groups[owner.UID]
 	if !ok {
 		j := l.job(types.NamespacedName{Namespace: object.Namespace, Name: owner.Name})
-		g = &group{uid: owner.UID, job: j}
+		l.nextNumber++
+		g = &group{uid: owner.UID, number: l.nextNumber, job: j}
 		j.add(g)
 		l.groups[owner.UID] = g
 	}
@@ -187,10 +189,22 @@ func OwnerJob(object *corev1.Pod) (*metav1.OwnerReference, bool) {
 const maxEmpty = 8
 
 // forgetGroup drops a Job without Pods, unless a reservation shows that more may come: then it
-// still matters whether one ever ran.
+// still matters whether one ever ran, and another one is dropped if there are too many.
 func (l *Ledger) forgetGroup(g *group) {
-	if g == nil || len(g.pods) > 0 || g.job.reservation != nil && g.ran && len(g.job.groups) <= maxEmpty {
+	if g == nil || len(g.pods) > 0 {
 		return
+	}
+	if g.job.reservation != nil && g.ran {
+		var empty []*group
+		for _, other := range g.job.groups {
+			if other != g && len(other.pods) == 0 {
+				empty = append(empty, other)
+			}
+		}
+		if len(empty) < maxEmpty {
+			return
+		}
+		g = slices.MinFunc(empty, func(a, b *group) int { return cmp.Compare(a.number, b.number) })
 	}
 	delete(l.groups, g.uid)
 	g.job.remove(g)

@@ -32,15 +32,15 @@ type Ledger struct {
 	// once, and offering the nodes that may have something for those that wait.
 	moving   []*reservation
 	offering []*node
-	// comparisons of a reservation with a node that the change may still do. continues: onLeft was
-	// called for what is left.
+	// comparisons of a reservation with a node that may still be done: by one change, or until
+	// Continue if changes have left something. continues: onLeft was called for that.
 	comparisons int
 	continues   bool
 	// demands of the queues; nil when they changed since they were computed.
 	demands *Demands
 	// eased: some Pods lack room no more. It frees what an autoscaler may add; grows: there is one.
 	eased, grows bool
-	// nextNumber numbers reservations, so that the oldest is first.
+	// nextNumber numbers reservations, so that the oldest is first, and groups.
 	nextNumber uint64
 
 	// changed are the nodes changed since the last settle, as they were then.
@@ -197,7 +197,9 @@ func (l *Ledger) settle() (freed change.Kinds) {
 			l.reallocate(n)
 		}
 	}
-	l.comparisons = maxComparisons
+	if !l.continues { // or each change would do as much again of what is left for Continue
+		l.comparisons = maxComparisons
+	}
 	l.move()
 	l.offerAll(changed)
 	for n, before := range l.changed {

@@ -35,13 +35,16 @@ func requestsOf(pod *corev1.Pod, options resource.PodResourcesOptions) corev1.Re
 // isn't looked at what its containers have.
 func narrowed(pod *corev1.Pod, options resource.PodResourcesOptions) (*corev1.Pod, resource.PodResourcesOptions) {
 	narrow := Narrow(&pod.Spec)
-	if narrow != &pod.Spec || len(narrow.InitContainers)+len(narrow.Containers) > maxResized || len(namesIn(statuses(pod), isAny)) > MaxOthers {
+	status := &pod.Status
+	if narrow != &pod.Spec || len(narrow.InitContainers)+len(narrow.Containers) > maxResized ||
+		len(status.InitContainerStatuses)+len(status.ContainerStatuses) > maxResized || len(namesIn(statuses(pod), isAny)) > MaxOthers {
 		pod, options.UseStatusResources = &corev1.Pod{Spec: *narrow}, false
 	}
 	return pod, options
 }
 
-// maxResized bounds the containers of a Pod whose resizes in place are looked at.
+// maxResized bounds the containers, and their statuses, of a Pod whose resizes in place are looked
+// at: each container is compared with all statuses.
 const maxResized = 256
 
 // Narrow is a spec whose containers together have at most MaxOthers extended resources, those that
@@ -113,7 +116,7 @@ func namesIn(lists iter.Seq[corev1.ResourceList], counts func(apiresource.Quanti
 }
 
 // among adds a name to those that come first in their order, so many at most.
-func among(first []corev1.ResourceName, name corev1.ResourceName, most int) []corev1.ResourceName {
+func among[Name ~string](first []Name, name Name, most int) []Name {
 	i, has := slices.BinarySearch(first, name)
 	if has || i >= most {
 		return first

@@ -177,7 +177,9 @@ func (l *Ledger) move() {
 		}
 		moved++
 		c.moves = false
-		l.comparisons -= len(l.sorted) * c.shape.work
+		if c.unheld > 0 { // else it was dropped meanwhile
+			l.comparisons -= len(l.sorted) * c.shape.work
+		}
 		l.allocate(c)
 	}
 	l.moving = slices.Delete(l.moving, 0, moved)

@@ -73,6 +73,10 @@ func TestManySidecars(t *testing.T) {
 	if _, options := narrowed(few, podOptions); options.UseStatusResources {
 		t.Error("what a status says is added up, whatever it names")
 	}
+	few.Status.InitContainerStatuses = make([]corev1.ContainerStatus, maxResized+1)
+	if _, options := narrowed(few, podOptions); options.UseStatusResources {
+		t.Error("each container is compared with very many statuses")
+	}
 	if spec := sidecars(MaxOthers); Narrow(spec) != spec {
 		t.Error("a spec with few resources isn't taken as it is")
 	}
@@ -97,6 +101,9 @@ func TestManyJobsOfOneName(t *testing.T) {
 	if n, in := len(s.groups), len(s.jobs[j.Key()].groups); n > maxEmpty || in > maxEmpty {
 		t.Errorf("%d are remembered, %d of the Job", n, in)
 	}
+	if g := s.groups["job-498"]; g == nil || !g.ran {
+		t.Error("it's forgotten that the last Job ran")
+	}
 }
 
 // What is kept of a node and of a Pod has a bound, whatever a worker says.
@@ -112,6 +119,14 @@ func TestSlimObjectsAreSmall(t *testing.T) {
 	}
 	if n := slim.(*corev1.Node); len(n.Labels) != maxLabels || len(n.Status.Allocatable) > maxListed+4 {
 		t.Errorf("%d labels and %d resources", len(n.Labels), len(n.Status.Allocatable))
+	}
+	left := NewNode("n").Has("nvidia.com/gpu", "8").Obj()
+	for i := range 5000 {
+		left.Status.Allocatable[corev1.ResourceName(fmt.Sprintf("a/%05d", i))] = resource.MustParse("0")
+	}
+	slim, err = SlimNode(left)
+	if n := slim.(*corev1.Node).Status.Allocatable; err != nil || n.Name("nvidia.com/gpu", resource.DecimalSI).Value() != 8 || len(n) > maxListed+4 {
+		t.Errorf("%d resources are held beside those of device plugins that are gone: %v", len(n), n)
 	}
 	pod := NewJob("j").Pod("p")
 	pod.OwnerReferences[0].UID = types.UID(slices.Repeat([]byte("u"), maxUID+1))

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
@@ -111,9 +112,23 @@ func keepScheduling(slim, pod *corev1.Pod) {
 	}
 }
 
-// maxListed bounds the extended resources of one node that are looked at. An amount of zero counts:
-// see Resources.List. They are copied with each change of what is free there.
+// maxListed bounds the extended resources of one node that are looked at: they are copied with each
+// change of what is free there.
 const maxListed = 64
+
+// listed are the resources of a node. An amount of zero counts, too: see Resources.List. But those
+// come last that a device plugin has left behind.
+func listed(allocatable corev1.ResourceList) corev1.ResourceList {
+	kept := bounded(allocatable, maxListed, isPositive)
+	others := 0
+	for name := range kept {
+		if !isOwn(name) {
+			others++
+		}
+	}
+	maps.Copy(kept, bounded(allocatable, maxListed-others, func(q apiresource.Quantity) bool { return !isPositive(q) }))
+	return kept
+}
 
 // maxLabels bounds the labels of one node: further ones aren't known.
 const maxLabels = 1000
@@ -135,7 +150,7 @@ func SlimNode(object any) (any, error) {
 			Unschedulable: node.Spec.Unschedulable,
 			Taints:        slices.Clone(node.Spec.Taints[:min(len(node.Spec.Taints), maxTaints)]),
 		},
-		Status: corev1.NodeStatus{Allocatable: bounded(node.Status.Allocatable, maxListed, isAny)},
+		Status: corev1.NodeStatus{Allocatable: listed(node.Status.Allocatable)},
 	}
 	slim.Labels = firstLabels(node.Labels)
 	return slim, nil
@@ -147,7 +162,11 @@ func firstLabels(labels map[string]string) map[string]string {
 		return labels
 	}
 	kept := make(map[string]string, maxLabels)
-	for _, key := range slices.Sorted(maps.Keys(labels))[:maxLabels] {
+	var keys []string
+	for key := range labels {
+		keys = among(keys, key, maxLabels)
+	}
+	for _, key := range keys {
 		kept[key] = labels[key]
 	}
 	return kept

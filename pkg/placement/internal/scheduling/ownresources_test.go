@@ -59,3 +59,24 @@ func TestPodsOfOwnResources(t *testing.T) {
 		}
 	}
 }
+
+// Of a Job with very many sidecars, each with a resource of its own, few are read for quotas: each
+// step of a sum would compare all that there were before.
+func TestQuotasOfManySidecars(t *testing.T) {
+	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}}}
+	for i := range 2000 {
+		pod.Spec.InitContainers = append(pod.Spec.InitContainers, corev1.Container{
+			RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),
+			Resources:     corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceName(fmt.Sprintf("a/%05d", i)): resource.MustParse("1")}},
+		})
+	}
+	r, read := quotaReadOf(pod), map[corev1.ResourceName]bool{}
+	for i := range r.spec.InitContainers {
+		for name := range r.spec.InitContainers[i].Resources.Requests {
+			read[name] = true
+		}
+	}
+	if len(read) != capacity.MaxOthers || !r.bestEffort || len(r.usage) != capacity.MaxOthers+2 || len(r.lacking) == 0 {
+		t.Errorf("%d resources are read; %+v", len(read), r)
+	}
+}

@@ -30,6 +30,7 @@ type lack struct {
 }
 
 func quotaReadOf(pod *corev1.Pod) *quotaRead {
+	pod = &corev1.Pod{Spec: *capacity.Narrow(&pod.Spec)} // or each sum below may take long
 	return &quotaRead{
 		spec: &pod.Spec, usage: usageOf(pod), lacking: lackingIn(&pod.Spec),
 		bestEffort: bestEffort(pod), crossesNamespaces: crossesNamespaces(&pod.Spec),
@@ -38,7 +39,6 @@ func quotaReadOf(pod *corev1.Pod) *quotaRead {
 
 // usageOf is what one Pod takes of quotas, by the names that quotas have for it.
 func usageOf(pod *corev1.Pod) corev1.ResourceList {
-	pod = &corev1.Pod{Spec: *capacity.Narrow(&pod.Spec)}
 	usage := corev1.ResourceList{corev1.ResourcePods: one, "count/pods": one}
 	for name, amount := range resource.PodRequests(pod, resource.PodResourcesOptions{}) {
 		switch name {
