@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	jobs, err := manager.Setup(ctx, mgr, options)
+	jobs, flush, err := manager.Setup(ctx, mgr, options)
 	if err != nil {
 		return err
 	}
@@ -59,5 +59,6 @@ func run(ctx context.Context, args []string) error {
 	if err := admission.Setup(mgr, admits); err != nil {
 		return err
 	}
+	defer flush() // the Lease has been released by then
 	return mgr.Start(ctx)
 }

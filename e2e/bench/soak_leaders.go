@@ -10,8 +10,12 @@ import (
 	"sync"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/client-go/tools/cache"
+
 	"github.com/jobferry/jobferry/e2e/bench/measure"
 	"github.com/jobferry/jobferry/e2e/memstats"
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 )
 
 // leaders are two managers, of which one leads. When it has ended, the other one leads, and a new
@@ -66,7 +70,7 @@ func startLeaders(ctx context.Context, product installed, f *fleet, o SoakOption
 		return nil, err
 	}
 	if err = awaitWorkers(ctx, f); err == nil {
-		err = l.awaitControl(ctx)
+		_, err = l.awaitControl(ctx)
 	}
 	if err == nil {
 		l.standby, err = l.start()
@@ -105,8 +109,8 @@ func (l *leaders) change(ctx context.Context, n int) error {
 	l.options.Progress("leader %d ends", n+1)
 	began, stopped := time.Now(), make(chan error, 1)
 	go func() { stopped <- old.stop() }()
-	err := l.awaitControl(ctx)
-	c := leaderChange{began, time.Now()}
+	ended, err := l.awaitControl(ctx)
+	c := leaderChange{began, ended}
 	if err := errors.Join(err, <-stopped); err != nil {
 		return err
 	}
@@ -122,21 +126,35 @@ func (l *leaders) change(ctx context.Context, n int) error {
 	return err
 }
 
-// awaitControl returns when a Job that is submitted now has been placed, and removes it.
-func (l *leaders) awaitControl(ctx context.Context) error {
-	jobs, stop, err := measure.Watch(ctx, l.hub.client, burstNamespace)
+// awaitControl returns when a Job that is submitted now was seen to be placed, and removes it.
+func (l *leaders) awaitControl(ctx context.Context) (at time.Time, err error) {
+	name, placed := fmt.Sprintf("control-%d", l.started), make(chan time.Time, 1)
+	saw := func(object any) {
+		job, is := object.(*batchv1.Job)
+		if !is || job.Name != name || hubstate.Get(job, hubstate.Cluster) == "" {
+			return
+		}
+		select {
+		case placed <- time.Now():
+		default: // it was seen before
+		}
+	}
+	stop, err := measure.WatchJobs(ctx, l.hub.client, burstNamespace, nil, cache.ResourceEventHandlerFuncs{
+		AddFunc: saw, UpdateFunc: func(_, object any) { saw(object) },
+	})
 	if err != nil {
-		return err
+		return at, err
 	}
 	defer stop()
-	name := []string{fmt.Sprintf("control-%d", l.started)}
-	if _, err := l.hub.create(ctx, 1, burstNamespace, name, dispatched); err != nil {
-		return err
+	if _, err := l.hub.create(ctx, 1, burstNamespace, []string{name}, dispatched); err != nil {
+		return at, err
 	}
-	if err := jobs.AwaitJob(ctx, name[0], measure.Started); err != nil {
-		return err
+	select {
+	case at = <-placed:
+		return at, l.hub.remove(ctx, 1, burstNamespace, []string{name})
+	case <-ctx.Done():
+		return at, context.Cause(ctx)
 	}
-	return l.hub.remove(ctx, 1, burstNamespace, name)
 }
 
 // longest is how long the longest change took.

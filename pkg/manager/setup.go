@@ -72,11 +72,20 @@ func slimNamespace(object any) (any, error) {
 
 // Setup adds the registry of workers and the controller of hub Jobs to a manager, whose cache has
 // CacheOptions. It reads the hub once, for its origin. It returns the controller, which explains
-// placements.
-func Setup(ctx context.Context, mgr ctrl.Manager, options Options) (*job.Reconciler, error) {
+// placements, and what writes the last events: call it when the manager has stopped.
+func Setup(ctx context.Context, mgr ctrl.Manager, options Options) (jobs *job.Reconciler, flush func(), err error) {
 	if err := options.Validate(); err != nil {
-		return nil, fmt.Errorf("options: %w", err)
+		return nil, nil, fmt.Errorf("options: %w", err)
 	}
+	recorder := events.NewWriter(mgr.GetClient())
+	if err := mgr.Add(recorder); err != nil {
+		return nil, nil, fmt.Errorf("events: %w", err)
+	}
+	jobs, err = setup(ctx, mgr, options, recorder)
+	return jobs, recorder.Flush, err
+}
+
+func setup(ctx context.Context, mgr ctrl.Manager, options Options, recorder *events.Writer) (*job.Reconciler, error) {
 	hubUID, err := clusters.HubUID(ctx, mgr.GetAPIReader())
 	if err != nil {
 		return nil, err
@@ -90,10 +99,6 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) (*job.Reconci
 	}
 	if _, err := cached.AddEventHandler(options.HubJobs); err != nil {
 		return nil, fmt.Errorf("jobs: %w", err)
-	}
-	recorder := events.NewWriter(mgr.GetClient())
-	if err := mgr.Add(recorder); err != nil {
-		return nil, fmt.Errorf("events: %w", err)
 	}
 	options.Tracing.Hub = string(options.Origin)
 	if options.Tracer, err = tracing.Setup(ctx, mgr, options.Tracing); err != nil {

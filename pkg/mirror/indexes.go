@@ -38,7 +38,7 @@ func completions(job *batchv1.Job) int { return int(deref(job.Spec.Completions))
 // indexLimit is above every index that the mirror can have. Its worker may not know the completions
 // of a rescaled Job yet.
 func (r *reflection) indexLimit() int {
-	if r.rescaled() || r.hub.Spec.Completions == nil {
+	if rescaled(r.hub) || r.hub.Spec.Completions == nil {
 		return intervals.NoLimit
 	}
 	return int(*r.hub.Spec.Completions)
@@ -46,14 +46,12 @@ func (r *reflection) indexLimit() int {
 
 // rescaled reports whether the completions of the Job may have changed since its creation. Only
 // those of Indexed Jobs can change, and any change of the spec raises the generation.
-func (r *reflection) rescaled() bool { return rescaled(r.hub) }
-
 func rescaled(hub *batchv1.Job) bool { return indexed(hub) && hub.Generation > 1 }
 
 // shrinkable reports whether succeeded and the indexes may fall, because an elastic Indexed Job
 // (KEP-3715) may have been scaled down.
 func (r *reflection) shrinkable() bool {
-	return r.rescaled() && ptr.Equal(r.hub.Spec.Completions, r.hub.Spec.Parallelism)
+	return rescaled(r.hub) && ptr.Equal(r.hub.Spec.Completions, r.hub.Spec.Parallelism)
 }
 
 func indexes(r *reflection) {
@@ -74,7 +72,7 @@ func indexes(r *reflection) {
 		r.next.FailedIndexes = ptr.To(failed.String())
 	}
 	r.next.Succeeded = int32(completed.Len())
-	if r.rescaled() && !r.shrinkable() && was.SubsetOf(completed) {
+	if rescaled(r.hub) && !r.shrinkable() && was.SubsetOf(completed) {
 		// The Job was scaled down, and then its parallelism alone changed: the API server no longer
 		// accepts a lower succeeded.
 		r.next.Succeeded = max(r.next.Succeeded, r.hub.Status.Succeeded)

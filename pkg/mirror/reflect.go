@@ -23,8 +23,6 @@ type Verdict interface{ verdict() }
 type Next struct {
 	Status batchv1.JobStatus
 	Change Change
-	// Held is set if the mirror has ended but its end isn't in Status yet.
-	Held *Deferred
 }
 
 // Unchanged means that the hub Job already shows the mirror's status.
@@ -146,7 +144,7 @@ func notYet(hub, mirror *batchv1.Job) Why {
 // EndedByItself reports whether a mirror that's being deleted had ended before: the Pods that its
 // deletion ends aren't the Job's result. Both times are from the worker's clock.
 func EndedByItself(mirror *batchv1.Job) bool {
-	if c := findCondition(&mirror.Status, batchv1.JobFailed); c != nil && isTrue(&mirror.Status, batchv1.JobFailed) {
+	if c := TrueCondition(&mirror.Status, batchv1.JobFailed); c != nil {
 		return !c.LastTransitionTime.After(mirror.DeletionTimestamp.Time)
 	}
 	return isTrue(&mirror.Status, batchv1.JobComplete)
@@ -180,7 +178,7 @@ func newReflection(hub, mirror *batchv1.Job, now time.Time) *reflection {
 	return r
 }
 
-// conclude checks the outcome and compares it with what the hub has.
+// conclude checks the next status, and compares it with the hub's.
 func (r *reflection) conclude() Verdict {
 	if v, broken := firstBroken(nextRules, r); broken {
 		return v
@@ -188,7 +186,7 @@ func (r *reflection) conclude() Verdict {
 	change, differs := classify(&r.hub.Status, &r.next)
 	switch {
 	case differs:
-		return Next{Status: r.next, Change: change, Held: r.held}
+		return Next{Status: r.next, Change: change}
 	case r.held != nil:
 		return *r.held
 	default:

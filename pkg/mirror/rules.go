@@ -1,5 +1,7 @@
 package mirror
 
+import "fmt"
+
 // Rule names a condition that a status must satisfy before it reaches the hub. The names are
 // stable, because they're label values of jobferry_status_rejected_total.
 type Rule string
@@ -19,9 +21,10 @@ func firstBroken(table []rule, r *reflection) (Violation, bool) {
 	return Violation{}, false
 }
 
-func unless(ok bool, message string) string {
+// unless is the message of a rule that doesn't hold.
+func unless(ok bool, format string, args ...any) string {
 	if ok {
 		return ""
 	}
-	return message
+	return fmt.Sprintf(format, args...)
 }

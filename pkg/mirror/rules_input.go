@@ -21,8 +21,8 @@ const (
 // Job controllers list at a time by default.
 const MaxUncountedPods = 5_000
 
-// inputRules are about the mirror's status alone. Sizes come first, so that the rules below work on
-// bounded input.
+// inputRules judge the mirror's status by the hub Job's spec; they don't read the hub's status.
+// Sizes come first, so that the rules below work on bounded input.
 var inputRules = []rule{
 	// A worker must not be able to fill the hub's etcd.
 	{"conditions-bounded", conditionsBounded},
@@ -61,13 +61,13 @@ func conditionsBounded(r *reflection) string {
 		}
 		total += len(c.Type) + len(c.Reason) + len(c.Message)
 	}
-	return unless(total <= maxConditionBytes, fmt.Sprintf("conditions of %d bytes, at most %d are accepted", total, maxConditionBytes))
+	return unless(total <= maxConditionBytes, "conditions of %d bytes, at most %d are accepted", total, maxConditionBytes)
 }
 
 func uncountedBounded(r *reflection) string {
 	listed := deref(r.mirror.Status.UncountedTerminatedPods)
 	n := len(listed.Succeeded) + len(listed.Failed)
-	return unless(n <= MaxUncountedPods, fmt.Sprintf("%d uncounted Pods, at most %d are accepted", n, MaxUncountedPods))
+	return unless(n <= MaxUncountedPods, "%d uncounted Pods, at most %d are accepted", n, MaxUncountedPods)
 }
 
 func conditionsWellFormed(r *reflection) string {
@@ -124,11 +124,11 @@ func failedIndexesMode(r *reflection) string {
 }
 
 func indexesWithinCompletions(r *reflection) string {
-	if r.rescaled() || r.hub.Spec.Completions == nil {
+	if rescaled(r.hub) || r.hub.Spec.Completions == nil {
 		return "" // the worker may not know the hub's completions yet; a step trims the indexes
 	}
 	n := int(*r.hub.Spec.Completions)
-	return unless(r.reported.within(n), fmt.Sprintf("indexes beyond the %d completions", n))
+	return unless(r.reported.within(n), "indexes beyond the %d completions", n)
 }
 
 func indexesDisjoint(r *reflection) string {

@@ -71,12 +71,12 @@ func outcomeFinal(r *reflection) string {
 
 func failedNeverFalls(r *reflection) string {
 	was, is := r.hub.Status.Failed, r.next.Failed
-	return unless(is >= was, fmt.Sprintf("failed falls from %d to %d", was, is))
+	return unless(is >= was, "failed falls from %d to %d", was, is)
 }
 
 func succeededNeverFalls(r *reflection) string {
 	was, is := r.hub.Status.Succeeded, r.next.Succeeded
-	return unless(is >= was || r.shrinkable(), fmt.Sprintf("succeeded falls from %d to %d", was, is))
+	return unless(is >= was || r.shrinkable(), "succeeded falls from %d to %d", was, is)
 }
 
 func completedIndexesGrow(r *reflection) string {

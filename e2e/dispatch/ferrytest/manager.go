@@ -65,12 +65,17 @@ func (f *Ferry) RunManager(edits ...func(*manager.Options)) *Manager {
 		f.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background()) // the test's own ends before its cleanups
-	if _, err := manager.Setup(ctx, mgr, options); err != nil {
+	_, flush, err := manager.Setup(ctx, mgr, options)
+	if err != nil {
 		cancel()
 		f.t.Fatal(err)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
+	go func() {
+		err := mgr.Start(ctx)
+		flush()
+		ended <- err
+	}()
 	m.stop = sync.OnceValue(func() error { cancel(); return <-ended })
 	f.t.Cleanup(func() {
 		m.Stop()

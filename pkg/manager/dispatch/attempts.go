@@ -46,13 +46,13 @@ func (a Attempts) Next(now time.Time) Attempts {
 	return Attempts{Count: a.UnlessExpired(now).Count + 1, Last: now}
 }
 
-// backoff is how long the next attempt has to wait; zero or less: not at all.
+// backoff is how long the next attempt has to wait; zero: not at all.
 func (a Attempts) backoff(free int, now time.Time) time.Duration {
 	further := a.Count - free
 	if further < 0 {
 		return 0
 	}
-	return a.Last.Add(doubled(minBackoff, further, maxBackoff)).Sub(now)
+	return max(0, a.Last.Add(doubled(minBackoff, further, maxBackoff)).Sub(now))
 }
 
 // doubled is a wait that doubles with each further attempt.

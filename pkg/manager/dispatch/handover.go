@@ -133,7 +133,7 @@ func (s *Snapshot) ended(w *Worker) Plan {
 			plan.Actions = []Action{stale(w, false)}
 		}
 	case mirror.Violation:
-		plan.Actions, plan.Reports = []Action{stale(w, false)}, []Report{violated(w, verdict)}
+		plan.Actions, plan.Reports = []Action{stale(w, false)}, []Report{violated("Worker "+w.Name, verdict)}
 	}
 	return plan
 }
@@ -150,7 +150,7 @@ func (s *Snapshot) reflectStopped(w *Worker) (plan Plan, done bool) {
 		plan.Again = true
 		return plan, false
 	case mirror.Violation:
-		return Plan{Reports: []Report{violated(w, verdict)}}, true
+		return Plan{Reports: []Report{violated("Worker "+w.Name, verdict)}}, true
 	default:
 		return Plan{}, true
 	}

@@ -85,7 +85,7 @@ func (s *Snapshot) vanished(w *Worker) bool {
 func planDeleted(s *Snapshot, w *Worker) Plan {
 	var plan Plan
 	if mirror.Suspended(s.Job) && isRunning(w.Mirror) {
-		if plan.After = max(w.Patches.backoff(freePatches, s.Now), 0); plan.After == 0 {
+		if plan.After = w.Patches.backoff(freePatches, s.Now); plan.After == 0 {
 			plan.Actions = []Action{SuspendMirror{At: At{w.Name, w.Mirror}, Exactly: true}}
 		}
 	}
@@ -183,9 +183,9 @@ func reflect(s *Snapshot, w *Worker) Plan {
 	case mirror.Next:
 		return s.writeStatus(verdict, s.endedShort(w))
 	case mirror.Deferred:
-		return s.deferred(w, verdict)
+		return s.deferred("worker "+w.Name, verdict)
 	case mirror.Violation:
-		plan := Plan{Reports: []Report{violated(w, verdict)}}
+		plan := Plan{Reports: []Report{violated("Worker "+w.Name, verdict)}}
 		plan.recall(s, w)
 		return plan
 	default:
@@ -228,22 +228,23 @@ func recallPart(s *Snapshot, w *Worker) Plan {
 		" doesn't know which indexes run elsewhere, as after a restore of the Job from a backup: it's stopped there until it has that again")}}
 }
 
-func violated(w *Worker, verdict mirror.Violation) Report {
+// violated reports a status that breaks a rule. from is who sent it, as a sentence begins.
+func violated(from string, verdict mirror.Violation) Report {
 	return Report{
 		Reason: v1alpha1.EventStatusRejected, Warning: true, Rule: verdict.Rule,
-		Message: fmt.Sprintf("Worker %s sent a status that breaks the rule %s: %s", w.Name, verdict.Rule, verdict.Message),
+		Message: fmt.Sprintf("%s sent a status that breaks the rule %s: %s", from, verdict.Rule, verdict.Message),
 	}
 }
 
-// deferred waits for the mirror. Only an end that is held back is worth an event.
-func (s *Snapshot) deferred(w *Worker, verdict mirror.Deferred) Plan {
+// deferred waits for the mirror, in a worker or several. Only an end that is held back is worth an event.
+func (s *Snapshot) deferred(in string, verdict mirror.Deferred) Plan {
 	var plan Plan
 	if !verdict.Until.IsZero() {
 		plan.After = max(verdict.Until.Sub(s.Now), s.Timing.ProgressFloor)
 	}
 	if verdict.Why == mirror.WhyPodsRemain {
 		plan.Reports = []Report{note(v1alpha1.EventDeferred,
-			"The Job has ended in worker "+w.Name+"; its end is shown when the last of its Pods has ended")}
+			"The Job has ended in "+in+"; its end is shown when the last of its Pods has ended")}
 	}
 	return plan
 }

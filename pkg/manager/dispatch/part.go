@@ -50,7 +50,7 @@ func planPartStopping(s *Snapshot, w *Worker) Plan {
 	case mirror.Suspended(m):
 		plan.Reports = append(plan.Reports, note(v1alpha1.EventMoving, "Waiting for the Job's Pods in worker "+w.Name+" to end"))
 	default:
-		if plan.After = max(w.Patches.backoff(freePatches, s.Now), 0); plan.After == 0 {
+		if plan.After = w.Patches.backoff(freePatches, s.Now); plan.After == 0 {
 			plan.Actions = []Action{SuspendMirror{At: At{w.Name, m}}}
 		}
 	}

@@ -70,8 +70,15 @@ type Action interface {
 	Worker() string
 }
 
+// onHub is embedded in the actions that write to the hub.
+type onHub struct{}
+
+// Worker implements Action.
+func (onHub) Worker() string { return "" }
+
 // Place chooses a worker for the Job and writes the placement to the hub Job.
 type Place struct {
+	onHub
 	// Leave is the worker that the Job is moved away from, with the reason; empty: the Job is not
 	// placed yet.
 	Leave  string
@@ -90,6 +97,7 @@ type Place struct {
 // GoBack moves the Job to a worker that it prefers to its own, if one has had room for it for some
 // time.
 type GoBack struct {
+	onHub
 	// Leave is the worker that it's on.
 	Leave string
 	// For is how long a worker must have had room.
@@ -100,6 +108,7 @@ type GoBack struct {
 // someone removed the placement, the hub's etcd was put back to a backup that doesn't have it, or
 // the Job is to stay in the worker that it was moved away from.
 type Restore struct {
+	onHub
 	To string
 	// Shards are those of a divided Job, with those that its placement lacks; nil: it isn't divided.
 	Shards *shards.Placement
@@ -110,6 +119,7 @@ type Restore struct {
 // Divide brings the shards of a Job in line with what remains and with the room that workers have,
 // and writes them to the hub Job.
 type Divide struct {
+	onHub
 	// Drop are shards that are removed: their workers have no mirror, or are given up.
 	Drop []Leave
 	// Restart are workers whose shards are stopped in any case: their mirrors can't be brought in line
@@ -131,6 +141,7 @@ type Leave struct {
 
 // WriteStatus writes the hub Job's status, and its account; nil: there is none.
 type WriteStatus struct {
+	onHub
 	Patch   []byte
 	Account usage.Account
 	// Ends: it's the Job's end.
@@ -139,28 +150,11 @@ type WriteStatus struct {
 
 // RemoveFinalizer removes our finalizer from the hub Job.
 type RemoveFinalizer struct {
+	onHub
 	// Stopped: the Job has no Pods any more. While somebody else's finalizer keeps it, its status
 	// shows none.
 	Stopped bool
 }
-
-// Worker implements Action: these write to the hub.
-func (Place) Worker() string { return "" }
-
-// Worker implements Action.
-func (GoBack) Worker() string { return "" }
-
-// Worker implements Action.
-func (Restore) Worker() string { return "" }
-
-// Worker implements Action.
-func (Divide) Worker() string { return "" }
-
-// Worker implements Action.
-func (WriteStatus) Worker() string { return "" }
-
-// Worker implements Action.
-func (RemoveFinalizer) Worker() string { return "" }
 
 // At is the mirror that an action is about.
 type At struct {

@@ -128,10 +128,10 @@ func (s *Snapshot) reflectShards() Plan {
 		next.Reports = append(next.Reports, plan.Reports...)
 		return next
 	case mirror.Deferred:
-		next := s.deferred(&Worker{Name: "of its shards"}, verdict)
+		next := s.deferred("the workers of its shards", verdict)
 		plan.After, plan.Reports = next.After, append(plan.Reports, next.Reports...)
 	case mirror.Violation:
-		plan.Reports = append(plan.Reports, violated(&Worker{Name: "of its shards"}, verdict))
+		plan.Reports = append(plan.Reports, violated("The workers of its shards together", verdict))
 	}
 	if at := shards.Deadline(s.Job); !at.IsZero() {
 		plan.After = wake.Soonest(plan.After, wake.Until(at, s.Now))
@@ -153,7 +153,7 @@ func (s *Snapshot) mirrorsOfShards(plan *Plan) []shards.Mirror {
 		m.Unknown = !w.Synced && !m.GivenUp && (m.Job == nil || !mirror.Finished(m.Job))
 		if m.Job != nil {
 			if broken, is := mirror.Check(s.Job, m.Job, s.Now); is {
-				plan.Reports = append(plan.Reports, violated(w, broken))
+				plan.Reports = append(plan.Reports, violated("Worker "+w.Name, broken))
 				m.Job, m.Unknown = nil, !m.GivenUp
 			}
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// BusyFrom is the number of writes in flight from which the hub counts as busy. By
+	// BusyFrom is the number of writes in flight from which the hub counts as busy: see IsBusy. By
 	// Little's law that number is the rate of writes times the time that each takes, so it grows
 	// with both; a hub that is far away is busy only if many Jobs change.
 	BusyFrom = 4
@@ -19,23 +19,28 @@ const (
 	maxProgressFloor = 10 * time.Second
 )
 
-// writeStatus writes a status that is due; one that can wait for the next change does, so that both
-// take one write. Nothing waits that something else awaits.
+// IsBusy reports whether the hub counts as busy with some writes in flight.
+func IsBusy(writesInFlight int) bool { return writesInFlight >= BusyFrom }
+
+// writeStatus writes a status that is due. A status that can wait is written with the next change.
+// awaited: another step needs this status on the hub, so it doesn't wait.
 func (s *Snapshot) writeStatus(next mirror.Next, awaited bool) Plan {
 	if wait := s.statusWait(next); wait > 0 && !awaited {
-		return Plan{After: wait, Behind: true, HubBusy: s.WritesInFlight > BusyFrom}
+		return Plan{After: wait, Behind: true, HubBusy: IsBusy(s.WritesInFlight)}
 	}
 	return Plan{Actions: []Action{s.statusWrite(&next.Status, nil)}}
 }
 
-// statusWait is how long a status can wait for the next change. A change of the Job's state does
-// not wait, except that a busy hub learns later that a Job runs.
+// statusWait is how long a status can wait for the next change. Progress waits for the floor since
+// the last write. The announcement of the end waits for the floor since the mirror changed, and so
+// does the start if that floor is longer than usual: if the hub is busy, or the Job has several
+// mirrors. Anything else is written at once.
 func (s *Snapshot) statusWait(next mirror.Next) time.Duration {
 	floor := s.progressFloor()
 	switch {
 	case next.Change == mirror.Progress:
 		return s.LastStatusWrite.Add(floor).Sub(s.Now)
-	case s.onlyStarts(&next.Status) && floor > s.Timing.ProgressFloor, s.onlyAnnouncesEnd(&next.Status):
+	case floor > s.Timing.ProgressFloor && s.onlyStarts(&next.Status), s.onlyAnnouncesEnd(&next.Status):
 		return s.MirrorChanged.Add(floor).Sub(s.Now)
 	default:
 		return 0

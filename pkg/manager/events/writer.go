@@ -31,8 +31,8 @@ const (
 	// tells again what each Job waits for, and may itself end before the last of it is written.
 	late       = 2 * time.Second
 	maxWriters = 4
-	// lastEvents is how long events are still written when the manager stops. The next leader takes
-	// over no sooner, and doesn't know which events weren't written.
+	// lastEvents is how long events are still written when the manager has stopped. The next leader
+	// doesn't know which events weren't written.
 	lastEvents = 2 * time.Second
 )
 
@@ -48,7 +48,9 @@ type Writer struct {
 	late     time.Duration
 	// helpers has a place for each writer that helps when events are late.
 	helpers chan struct{}
-	helping sync.WaitGroup
+	running sync.WaitGroup
+	// stop ends what is being written; nil: nothing ever was.
+	stop context.CancelFunc
 }
 
 // drops counts events that were dropped, of which the log tells once a second.
@@ -134,22 +136,35 @@ func (w *Writer) event(regarding, related runtime.Object, kind, reason, action, 
 
 // Start writes one event at a time, so that events yield to the writes of Jobs, of which many are
 // under way at once: the more a busy hub delays each write, the fewer events there are. Some write
-// more at once when events are late. It writes until the context ends, and then for a short time
-// what still waits; the manager calls it.
+// more at once when events are late. The manager calls it. It returns when the context ends, so that
+// the Lease is released at once: Flush must be called then.
 func (w *Writer) Start(ctx context.Context) error {
 	writing, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastEvents, stop) })()
-	w.writeAll(ctx, writing)
-	w.writeWaiting(writing, 0)
-	w.helping.Wait()
-	if n := w.waiting.len(); n > 0 {
-		log.FromContext(ctx).Info("The manager stops: events that still wait aren't written", "events", n)
+	w.stop = stop
+	w.running.Go(func() { w.writeAll(ctx, writing) })
+	<-ctx.Done()
+	for range maxWriters - 1 {
+		w.help(writing, 0)
 	}
 	return nil
 }
 
-// writeAll writes what comes until the first context ends; the second is for the writes.
+// Flush returns when what still waits has been written, or after a short time. It's called when the
+// manager has stopped.
+func (w *Writer) Flush() {
+	if w.stop == nil {
+		return
+	}
+	defer w.stop()
+	defer time.AfterFunc(lastEvents, w.stop).Stop()
+	w.running.Wait()
+	if n := w.waiting.len(); n > 0 {
+		log.Log.Info("The manager stops: events that still wait aren't written", "events", n)
+	}
+}
+
+// writeAll writes what comes until the first context ends, and then what waits; the second is for
+// the writes.
 func (w *Writer) writeAll(ctx, writing context.Context) {
 	for ctx.Err() == nil {
 		w.writeWaiting(writing, 0)
@@ -158,6 +173,7 @@ func (w *Writer) writeAll(ctx, writing context.Context) {
 		case <-ctx.Done():
 		}
 	}
+	w.writeWaiting(writing, 0)
 }
 
 // writeWaiting writes what has waited for so long.
@@ -169,18 +185,18 @@ func (w *Writer) writeWaiting(writing context.Context, least time.Duration) {
 			return
 		}
 		if now.Sub(since) > w.late {
-			w.help(writing)
+			w.help(writing, w.late)
 		}
 		w.write(writing, event)
 	}
 }
 
-// help starts one more writer, if there may be one, for as long as events are late.
-func (w *Writer) help(writing context.Context) {
+// help starts one more writer, if there may be one, for as long as events have waited for so long.
+func (w *Writer) help(writing context.Context, least time.Duration) {
 	select {
 	case w.helpers <- struct{}{}:
-		w.helping.Go(func() {
-			w.writeWaiting(writing, w.late)
+		w.running.Go(func() {
+			w.writeWaiting(writing, least)
 			<-w.helpers
 		})
 	default:

@@ -71,7 +71,7 @@ func TestOnlyTheNewestReasonToWaitIsWritten(t *testing.T) {
 		},
 	})
 	w := NewWriter(hub)
-	w.late = time.Hour // one at a time
+	w.helpers = nil // one at a time
 	tell := func(name, reason, note string) {
 		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID(name)}}
 		w.Eventf(job, nil, corev1.EventTypeWarning, reason, "Dispatch", "%s", note)
@@ -86,6 +86,7 @@ func TestOnlyTheNewestReasonToWaitIsWritten(t *testing.T) {
 	if err := w.Start(ctx); err != nil {
 		t.Error(err)
 	}
+	w.Flush()
 	want := []string{"a: 1 draining, and many more words than before", "b: 1 cordoned", "b: on west", "b: west is drained"}
 	if !slices.Equal(written, want) || w.waiting.bytes != 0 {
 		t.Errorf("%q, and %d bytes wait", written, w.waiting.bytes)
@@ -158,9 +159,14 @@ func TestEventsAreWrittenBeforeTheManagerStops(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
+		began := time.Now()
 		if err := w.Start(ctx); err != nil {
 			t.Error(err)
 		}
+		if took := time.Since(began); took >= lastEvents {
+			t.Errorf("the next leader waits for events, for %s", took)
+		}
+		w.Flush()
 		if got := written.Load(); !hangs && got != told {
 			t.Errorf("%d of %d events were written", got, told)
 		}
@@ -177,7 +183,7 @@ func TestAFloodLeavesOthersTheirEvents(t *testing.T) {
 		},
 	})
 	w := NewWriter(hub)
-	w.late = time.Hour // one at a time
+	w.helpers = nil // one at a time
 	tell := func(namespace string, times int) {
 		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "train", UID: "uid"}}
 		for range times {
@@ -193,6 +199,7 @@ func TestAFloodLeavesOthersTheirEvents(t *testing.T) {
 	if err := w.Start(ctx); err != nil {
 		t.Error(err)
 	}
+	w.Flush()
 	first := map[string]int{}
 	for _, namespace := range written[:9] {
 		first[namespace]++

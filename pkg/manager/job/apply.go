@@ -27,9 +27,11 @@ import (
 type result struct {
 	// changed: something was written, or learnt, that calls for a new decision.
 	changed bool
-	// void: the action wasn't carried out, because something has changed since it was decided on. The
-	// rest of the plan is void, too.
+	// void: an action wasn't carried out, because something has changed since it was decided on. It
+	// ends its list of actions; add doesn't take it over.
 	void bool
+	// outdated: nothing was carried out, and the Job is to be decided about again at once.
+	outdated bool
 	// awaitsCapacity: no worker can take the Job now.
 	awaitsCapacity bool
 	// waitsForGroup: another Job of the group asks for a worker, whatever the plan says.
@@ -61,7 +63,7 @@ func (r *result) add(other result) {
 // apply carries a plan out, and makes its reports. Events follow only writes that succeeded.
 func (r *Reconciler) apply(ctx context.Context, t *turn, plan dispatch.Plan) (result, error) {
 	if !r.remember(ctx, t, plan) {
-		return result{changed: true, void: true}, nil
+		return result{outdated: true}, nil
 	}
 	var all result
 	partsErr := r.applyParts(ctx, t, plan.Parts, &all)

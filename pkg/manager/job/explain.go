@@ -43,7 +43,7 @@ func (r *Reconciler) Explain(ctx context.Context, key types.NamespacedName) (*v1
 	defer hub.release()
 	hub.isOnce = true
 	weight := int64(wholeBytes)
-	if cached := r.gatherer.cachedJob(ctx, key); cached != nil {
+	if cached, err := r.gatherer.cachedJob(ctx, key); err == nil && cached != nil {
 		weight = r.whole.weight(cached.UID)
 	}
 	whole, err := hub.readWeighed(ctx, weight)

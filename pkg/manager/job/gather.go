@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/preference"
@@ -53,7 +52,11 @@ func (g *gatherer) gather(ctx context.Context, hub *allowance, k *known, now tim
 	key := hub.key
 	s := &dispatch.Snapshot{Now: now, Origin: g.origin, HubKeys: g.hubKeys, Key: key, Timing: g.timing, WritesInFlight: g.inFlight(), Gone: k.gone}
 	k.seen = map[string]*batchv1.Job{}
-	s.Job = k.hub.latest(g.cachedJob(ctx, key), now)
+	cached, err := g.cachedJob(ctx, key)
+	if err != nil {
+		return s, nil, err
+	}
+	s.Job = k.hub.latest(cached, now)
 	k.isShown = s.Job != k.hub.job
 	if err := hub.complete(ctx, s); err != nil {
 		return s, nil, err
@@ -64,7 +67,6 @@ func (g *gatherer) gather(ctx context.Context, hub *allowance, k *known, now tim
 		s.Deletion, s.LastStatusWrite, s.MirrorChanged = k.deletion, k.statusWritten, k.mirrorChanged
 		s.PassedOver, s.Admission = k.passedOver, g.admission(ctx, s.Job)
 		s.NotDispatched = g.namespaces.closed(ctx, key.Namespace)
-		var err error
 		if whole, err = g.readWhole(ctx, hub, s, k); err != nil {
 			return s, nil, err
 		}
@@ -79,7 +81,9 @@ func (g *gatherer) gather(ctx context.Context, hub *allowance, k *known, now tim
 		s.Divided = g.divided(s, *k)
 	}
 	s.Others = g.others(ctx, s, from, *k)
-	g.findCopied(ctx, s)
+	if err := g.findCopied(ctx, s); err != nil {
+		return s, nil, err
+	}
 	s.Used.Observations = g.used(s)
 	if w := s.Reflected(); w != nil && w.Mirror != nil && s.Job != nil {
 		rejected := k.mirrors[w.Name].rejected
@@ -124,15 +128,16 @@ func (g *gatherer) isEdited(s *dispatch.Snapshot, k known) bool {
 }
 
 // cachedJob reads a hub Job from the cache; nil: there is none. It must not be modified.
-func (g *gatherer) cachedJob(ctx context.Context, key types.NamespacedName) *batchv1.Job {
+func (g *gatherer) cachedJob(ctx context.Context, key types.NamespacedName) (*batchv1.Job, error) {
 	var job batchv1.Job
-	if err := g.hub.Get(ctx, key, &job, client.UnsafeDisableDeepCopy); err != nil {
-		if !apierrors.IsNotFound(err) {
-			log.FromContext(ctx).Error(err, "Can't read the hub's cache")
-		}
-		return nil
+	switch err := g.hub.Get(ctx, key, &job, client.UnsafeDisableDeepCopy); {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read the hub's cache: %w", err)
+	default:
+		return &job, nil
 	}
-	return &job
 }
 
 // worker reads what every decision needs of a worker.
@@ -336,17 +341,21 @@ func (g *gatherer) mayHold(s *dispatch.Snapshot, from string, k known) []workerV
 }
 
 // findCopied finds the hub Jobs of other names that orphans stand for.
-func (g *gatherer) findCopied(ctx context.Context, s *dispatch.Snapshot) {
+func (g *gatherer) findCopied(ctx context.Context, s *dispatch.Snapshot) error {
 	for _, w := range s.Workers() {
 		name := mirror.NameOnHub(w.Orphan)
 		if name == "" || name == s.Key.Name {
 			continue
 		}
-		copied := g.cachedJob(ctx, types.NamespacedName{Namespace: s.Key.Namespace, Name: name})
+		copied, err := g.cachedJob(ctx, types.NamespacedName{Namespace: s.Key.Namespace, Name: name})
+		if err != nil {
+			return err
+		}
 		if copied != nil && copied.UID == mirror.HubUID(w.Orphan) {
 			w.CopyOf = copied
 		}
 	}
+	return nil
 }
 
 // excludes says why a worker takes no Jobs of a namespace; empty: it does.

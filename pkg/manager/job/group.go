@@ -131,7 +131,10 @@ func (r *Reconciler) kinOf(ctx context.Context, whole *allowance, id group.ID, o
 		if key == own || read > maxKinRead {
 			continue
 		}
-		job := r.gatherer.cachedJob(ctx, key)
+		job, err := r.gatherer.cachedJob(ctx, key)
+		if err != nil {
+			return nil, err
+		}
 		if job == nil || mirror.Light(job) || job.DeletionTimestamp != nil {
 			continue
 		}

@@ -60,15 +60,16 @@ func (h *hubWrites) end() (next []types.NamespacedName) {
 // note takes note of whether a Job waits for the hub. If that isn't busy any more, it has the Job
 // looked at at once.
 func (h *hubWrites) note(key types.NamespacedName, waits bool) {
-	if !h.keeps(key, waits) {
+	if !h.waitOrDrop(key, waits) {
 		h.enqueue(key)
 	}
 }
 
-func (h *hubWrites) keeps(key types.NamespacedName, waits bool) bool {
+// waitOrDrop returns false if the Job waits for a hub that isn't busy.
+func (h *hubWrites) waitOrDrop(key types.NamespacedName, waits bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !waits || h.count < dispatch.BusyFrom {
+	if !waits || !dispatch.IsBusy(h.count) {
 		h.removeLocked(key)
 		return !waits
 	}

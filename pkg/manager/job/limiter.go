@@ -35,7 +35,7 @@ func newLimiter(limit int, enqueue func(...types.NamespacedName)) *limiter {
 func (l *limiter) acquire(worker string, key types.NamespacedName) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.hasPlaceLocked(worker, key) {
+	if !l.placeOrDeferLocked(worker, key) {
 		return false
 	}
 	w := l.workers[worker]
@@ -47,14 +47,14 @@ func (l *limiter) acquire(worker string, key types.NamespacedName) bool {
 	return true
 }
 
-// hasPlace reports whether there is a place; false: there is none, and the Job is deferred.
-func (l *limiter) hasPlace(worker string, key types.NamespacedName) bool {
+// placeOrDefer reports whether there is a place; false: there is none, and the Job is deferred.
+func (l *limiter) placeOrDefer(worker string, key types.NamespacedName) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.hasPlaceLocked(worker, key)
+	return l.placeOrDeferLocked(worker, key)
 }
 
-func (l *limiter) hasPlaceLocked(worker string, key types.NamespacedName) bool {
+func (l *limiter) placeOrDeferLocked(worker string, key types.NamespacedName) bool {
 	w := l.workers[worker]
 	if w == nil || w.busy < l.limit {
 		return true

@@ -25,7 +25,7 @@ func TestLimiterDefers(t *testing.T) {
 	if l.acquire("slow", key("three")) || l.acquire("slow", key("four")) {
 		t.Fatal("a busy worker took a Job")
 	}
-	if l.hasPlace("slow", key("four")) || !l.hasPlace("quick", key("five")) {
+	if l.placeOrDefer("slow", key("four")) || !l.placeOrDefer("quick", key("five")) {
 		t.Fatal("it isn't said that there's no place, or that there is one")
 	}
 	if !l.acquire("quick", key("five")) {

@@ -6,6 +6,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/group"
@@ -42,7 +43,11 @@ type lineJobs struct {
 var _ line.Jobs = &lineJobs{}
 
 func (j *lineJobs) Cached(ctx context.Context, key types.NamespacedName) *batchv1.Job {
-	return j.gatherer.cachedJob(ctx, key)
+	job, err := j.gatherer.cachedJob(ctx, key)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "A Job that waits isn't looked at")
+	}
+	return job
 }
 
 func (j *lineJobs) Admission(ctx context.Context, job *batchv1.Job) dispatch.Admission {

@@ -132,14 +132,15 @@ func (r *Reconciler) step(ctx context.Context, key types.NamespacedName) (next c
 	case err != nil:
 		next, err = r.afterError(ctx, t, err)
 		return next, false, err
-	case !result.changed || !plan.Again && !result.void:
+	case !result.outdated && !(result.changed && plan.Again):
 		result.after, err = r.showWait(ctx, t, plan, result)
 		if next = r.finish(t, plan, result); err != nil {
 			next, err = r.afterError(ctx, t, err)
 		}
 		return next, false, err
 	default:
-		return ctrl.Result{}, result.next == "" || r.limiter.hasPlace(result.next, key), nil
+		// Without a place in the next worker the limiter enqueues the Job; nothing else is awaited.
+		return ctrl.Result{}, result.next == "" || r.limiter.placeOrDefer(result.next, key), nil
 	}
 }
 

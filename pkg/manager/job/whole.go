@@ -74,7 +74,7 @@ func (a *allowance) refresh(ctx context.Context, s *dispatch.Snapshot, seen *see
 	var whole *mirror.Whole
 	var job *batchv1.Job
 	var err error
-	isKnown, needed := seen.of(s.Job) && !isEdited, mirror.Light(s.Job) && needsTemplate(s)
+	isKnown, needed := seen.of(s.Job), mirror.Light(s.Job) && needsTemplate(s)
 	switch {
 	case !needed && !isEdited:
 		return nil, nil

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
@@ -35,6 +36,7 @@ type informer struct {
 	// too many objects. It must not block.
 	changed func()
 	breaks  func(*link.BoundError)
+	clock   clock.PassiveClock
 
 	// opens paces the watches: client-go opens one again at once that has had an event.
 	opens             *rate.Limiter
@@ -65,7 +67,10 @@ type synced interface {
 }
 
 func newInformer(from informerSource, changed func()) *informer {
-	i := &informer{changed: changed, breaks: from.link.Break, opens: rate.NewLimiter(watchesPerSecond, watchBurst)}
+	i := &informer{
+		changed: changed, breaks: from.link.Break, clock: from.link.Options().Clock,
+		opens: rate.NewLimiter(watchesPerSecond, watchBurst),
+	}
 	from.intake.malformed = func() { from.link.Malformed(from.resource) }
 	// If the end of a watch means a loss, the probe finds it.
 	logEnd := func(ctx context.Context, _ *cache.Reflector, err error) {
@@ -143,7 +148,7 @@ func (i *informer) record(f *failures, err error) {
 	if err == nil {
 		f.Store(nil)
 	} else {
-		now := time.Now()
+		now := i.clock.Now()
 		since := now
 		if last := f.Load(); last != nil {
 			since = last.since
@@ -181,7 +186,7 @@ const retryExcess = 5 * time.Minute
 // overfull returns the error of an excess that isn't long ago.
 func (i *informer) overfull() error {
 	excess := (*excessError)(nil)
-	if last := i.hindrance(); last != nil && errors.As(last.err, &excess) && time.Since(last.at) < retryExcess {
+	if last := i.hindrance(); last != nil && errors.As(last.err, &excess) && i.clock.Since(last.at) < retryExcess {
 		return excess
 	}
 	return nil

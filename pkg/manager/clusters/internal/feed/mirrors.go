@@ -100,7 +100,7 @@ func lastOf(object any) *batchv1.Job {
 		return nil
 	}
 	job := held.Unpack()
-	if job.DeletionTimestamp != nil && !(mirror.Finished(job) && mirror.EndedByItself(job)) {
+	if job.DeletionTimestamp != nil && !mirror.EndedByItself(job) {
 		return nil
 	}
 	return job
