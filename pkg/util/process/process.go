@@ -27,7 +27,6 @@ import (
 
 // Main runs a program until a signal, and exits: with 0, or with 1 and one line that says why.
 func Main(name string, run func(ctx context.Context, args []string) error) {
-	paceCollector()
 	err := run(ctrl.SetupSignalHandler(), os.Args[1:])
 	if err != nil && !errors.Is(err, pflag.ErrHelp) {
 		fmt.Fprintf(os.Stderr, "%s: %s\n", name, OneLine(err))
