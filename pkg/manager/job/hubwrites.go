@@ -1,7 +1,6 @@
 package job
 
 import (
-	"container/list"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -10,20 +9,18 @@ import (
 )
 
 // hubWrites counts the writes to the hub, of placements and statuses, that haven't been answered.
-// It has the Jobs looked at whose statuses wait while the hub is busy, in the order of their
-// coming, as soon as it's busy no more. So they wait no longer than they must, and nobody asks
-// again and again.
+// It has the Jobs looked at whose statuses wait while the hub is busy, by turns, as soon as it's
+// busy no more. So they wait no longer than they must, and nobody asks again and again.
 type hubWrites struct {
 	enqueue func(...types.NamespacedName)
 
 	mu      sync.Mutex
 	count   int
-	waiting *list.List // of names
-	at      map[types.NamespacedName]*list.Element
+	waiting *turns
 }
 
 func newHubWrites(enqueue func(...types.NamespacedName)) *hubWrites {
-	return &hubWrites{enqueue: enqueue, waiting: list.New(), at: map[types.NamespacedName]*list.Element{}}
+	return &hubWrites{enqueue: enqueue, waiting: newTurns()}
 }
 
 func (h *hubWrites) inFlight() int {
@@ -45,16 +42,11 @@ func (h *hubWrites) begin() (end func()) {
 }
 
 // end returns as many of the Jobs that wait as may write until the hub is busy again.
-func (h *hubWrites) end() (next []types.NamespacedName) {
+func (h *hubWrites) end() []types.NamespacedName {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.count--
-	for len(next) < dispatch.BusyFrom-h.count && h.waiting.Len() > 0 {
-		key := h.waiting.Front().Value.(types.NamespacedName)
-		h.removeLocked(key)
-		next = append(next, key)
-	}
-	return next
+	return h.waiting.next(dispatch.BusyFrom - h.count)
 }
 
 // note takes note of whether a Job waits for the hub. If that isn't busy any more, it has the Job
@@ -70,18 +62,9 @@ func (h *hubWrites) waitOrDrop(key types.NamespacedName, waits bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !waits || !dispatch.IsBusy(h.count) {
-		h.removeLocked(key)
+		h.waiting.remove(key)
 		return !waits
 	}
-	if h.at[key] == nil {
-		h.at[key] = h.waiting.PushBack(key)
-	}
+	h.waiting.add(key)
 	return true
-}
-
-func (h *hubWrites) removeLocked(key types.NamespacedName) {
-	if e := h.at[key]; e != nil {
-		h.waiting.Remove(e)
-		delete(h.at, key)
-	}
 }

@@ -21,10 +21,8 @@ type limiter struct {
 }
 
 type workerLimit struct {
-	busy int
-	// deferred are the Jobs in the order of their coming, each once.
-	deferred   []types.NamespacedName
-	isDeferred map[types.NamespacedName]struct{}
+	busy     int
+	deferred *turns
 }
 
 func newLimiter(limit int, enqueue func(...types.NamespacedName)) *limiter {
@@ -40,7 +38,7 @@ func (l *limiter) acquire(worker string, key types.NamespacedName) bool {
 	}
 	w := l.workers[worker]
 	if w == nil {
-		w = &workerLimit{isDeferred: map[types.NamespacedName]struct{}{}}
+		w = &workerLimit{deferred: newTurns()}
 		l.workers[worker] = w
 	}
 	w.busy++
@@ -59,14 +57,11 @@ func (l *limiter) placeOrDeferLocked(worker string, key types.NamespacedName) bo
 	if w == nil || w.busy < l.limit {
 		return true
 	}
-	if _, already := w.isDeferred[key]; !already {
-		w.isDeferred[key] = struct{}{}
-		w.deferred = append(w.deferred, key)
-	}
+	w.deferred.add(key)
 	return false
 }
 
-// release gives the place back, and enqueues the Job that was deferred first; all of them, if no
+// release gives the place back, and enqueues the deferred Job whose turn it is; all of them, if no
 // reconcile is left whose release would.
 func (l *limiter) release(worker string) {
 	if next := l.free(worker); len(next) > 0 {
@@ -80,13 +75,7 @@ func (l *limiter) free(worker string) []types.NamespacedName {
 	w := l.workers[worker]
 	if w.busy--; w.busy == 0 {
 		delete(l.workers, worker)
-		return w.deferred
+		return w.deferred.next(w.deferred.len())
 	}
-	if len(w.deferred) == 0 {
-		return nil
-	}
-	first := w.deferred[:1]
-	w.deferred = w.deferred[1:]
-	delete(w.isDeferred, first[0])
-	return first
+	return w.deferred.next(1)
 }

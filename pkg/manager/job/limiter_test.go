@@ -42,6 +42,26 @@ func TestLimiterDefers(t *testing.T) {
 	}
 }
 
+// A namespace has very many Jobs, each of which takes long in a worker, such as to copy what its Pods
+// refer to: a Job of another namespace is the next but one.
+func TestLimiterTakesTurns(t *testing.T) {
+	var enqueued []string
+	l := newLimiter(1, func(keys ...types.NamespacedName) {
+		for _, key := range keys {
+			enqueued = append(enqueued, key.String())
+		}
+	})
+	l.acquire("worker", types.NamespacedName{Namespace: "many", Name: "first"})
+	for i := range 1000 {
+		l.acquire("worker", types.NamespacedName{Namespace: "many", Name: strconv.Itoa(i)})
+	}
+	l.acquire("worker", types.NamespacedName{Namespace: "few", Name: "a"})
+	l.release("worker")
+	if len(enqueued) != 1001 || !slices.Equal(enqueued[:3], []string{"many/0", "few/a", "many/1"}) {
+		t.Errorf("%d are enqueued, the first are %v", len(enqueued), enqueued[:3])
+	}
+}
+
 // Jobs come in any order, are deferred more than once, and find nothing to do when they come back:
 // all of them have to have their turn.
 func TestLimiterForgetsNoJob(t *testing.T) {
@@ -119,7 +139,7 @@ func TestABusyWorkerDelaysOnlyWhatItGets(t *testing.T) {
 		w.fills("a")
 		w.submits(aJob("train"))
 		w.step(2 * time.Minute)
-		if m := w.worker("a").api.jobs[jobKey]; m != nil || len(w.limiter.workers["a"].deferred) != 1 {
+		if m := w.worker("a").api.jobs[jobKey]; m != nil || w.limiter.workers["a"].deferred.len() != 1 {
 			w.fail("the Job doesn't wait for a place")
 		}
 		for range 2 {
