@@ -73,6 +73,20 @@ func TestWalksLeaveLargeJobsAlone(t *testing.T) {
 	}
 }
 
+// A look at a Job that is placed takes nothing from others.
+func TestAReservationThatStaysTakesNothing(t *testing.T) {
+	h := newHall()
+	h.asks(t, "job", 1)
+	w, _ := h.workers.Worker("a")
+	job := h.jobs[types.NamespacedName{Namespace: "team", Name: "job"}]
+	h.holdLocked(w, job)
+	before := h.taken["a"]
+	h.holdLocked(w, job)
+	if h.taken["a"] != before || before == 0 {
+		t.Errorf("taken %d times, and then %d", before, h.taken["a"])
+	}
+}
+
 // A Job that takes much work is judged without the lock: others are placed meanwhile. It goes only
 // if what it was judged by is still there.
 func TestLargeJobsAreJudgedWithoutTheLock(t *testing.T) {

@@ -271,8 +271,9 @@ func (l *Line) takeLocked(w Worker, job *batchv1.Job, out *jobStockouts) {
 }
 
 func (l *Line) holdLocked(w Worker, job *batchv1.Job) {
-	l.taken[w.Name()]++
-	w.Ledger().Reserve(keyOf(job), shapeIn(w, job), placement.PodsWanted(job))
+	if w.Ledger().Reserve(keyOf(job), shapeIn(w, job), placement.PodsWanted(job)) {
+		l.taken[w.Name()]++
+	}
 }
 
 // shapeIn is the Shape of a Job's Pods in a worker, where devices may stand for what they request.

@@ -39,14 +39,15 @@ func (l *Ledger) Work(shape *Shape) int {
 }
 
 // Reserve holds capacity for a Job's Pods: for count of them, minus those that are bound to a node.
-// Calling it again changes the count or the shape; the same values change nothing and notify
-// nobody. The key is the mirror's namespace and name.
-func (l *Ledger) Reserve(key types.NamespacedName, shape *Shape, count int64) {
+// Calling it again changes the count or the shape; the same values change nothing, and notify
+// nobody: it reports whether something has changed. The key is the mirror's namespace and name.
+func (l *Ledger) Reserve(key types.NamespacedName, shape *Shape, count int64) (changed bool) {
 	l.update(func() {
 		j := l.job(key)
 		if j.reservation != nil && j.reservation.want == max(count, 0) && j.reservation.shape.key == shape.key {
 			return
 		}
+		changed = true
 		l.fewerAwaited(j)
 		if j.reservation != nil && j.reservation.shape.key != shape.key {
 			l.drop(j.reservation)
@@ -58,6 +59,7 @@ func (l *Ledger) Reserve(key types.NamespacedName, shape *Shape, count int64) {
 		j.reservation.want = max(count, 0)
 		l.adjust(j.reservation, nil)
 	})
+	return changed
 }
 
 // open starts a reservation, which covers the Pods that the Job has.
