@@ -62,7 +62,7 @@ func (r *result) add(other result) {
 
 // apply carries a plan out, and makes its reports. Events follow only writes that succeeded.
 func (r *Reconciler) apply(ctx context.Context, t *turn, plan dispatch.Plan) (result, error) {
-	if !r.remember(ctx, t, plan) {
+	if !r.prepare(ctx, t, plan) {
 		return result{outdated: true}, nil
 	}
 	var all result
@@ -205,7 +205,7 @@ func (r *Reconciler) doIn(ctx context.Context, t *turn, w worker, action dispatc
 // remember takes over what a plan says of the Job beside its actions: that it waits for capacity,
 // where capacity is reserved for it, and since when its mirror waits for a Pod. False: another Job
 // took the capacity since the plan was made, or its namespace has other labels.
-func (r *Reconciler) remember(ctx context.Context, t *turn, plan dispatch.Plan) bool {
+func (r *Reconciler) prepare(ctx context.Context, t *turn, plan dispatch.Plan) bool {
 	if plan.AwaitsCapacity {
 		t.record.await(true)
 	}

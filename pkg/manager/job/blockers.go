@@ -213,7 +213,7 @@ func (r *Reconciler) unblock(at blockedAt, jobs []types.NamespacedName) {
 	for _, key := range jobs {
 		r.store.unblock(key, at)
 	}
-	r.enqueue(jobs...)
+	r.enqueueRelated(jobs...)
 }
 
 func (s *store) unblock(key types.NamespacedName, at blockedAt) {

@@ -40,7 +40,7 @@ func (r *Reconciler) cleanUp(ctx context.Context, t *turn, actions []dispatch.Mi
 			}
 			now := r.clock.Now()
 			t.record.endCleanup(w.Name(), &now)
-			r.enqueue(t.Key)
+			r.enqueueRelated(t.Key)
 		})
 	}
 }

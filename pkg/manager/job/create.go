@@ -43,7 +43,7 @@ func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a disp
 		return r.takeExisting(ctx, t, w)
 	}
 	if err != nil {
-		t.noteRefusal(w, err)
+		t.noteFailedCreate(w, err)
 		return result{}, err
 	}
 	now, uid := r.clock.Now(), created.UID
@@ -52,10 +52,10 @@ func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a disp
 		m.isReplaced, m.isConfirmed, m.neverHad = false, false, false
 	})
 	if marks := missingMarks(a.Mirror, created); len(marks) > 0 {
-		return result{}, r.takeBack(ctx, t, w, created, removes(marks))
+		return result{}, r.takeBack(ctx, t, w, created, removesText(marks))
 	}
 	if !mirror.IsFor(w.View().Spec.JobController, created) {
-		return result{}, r.takeBack(ctx, t, w, created, givesAway)
+		return result{}, r.takeBack(ctx, t, w, created, givesAwayText)
 	}
 	if endsOtherwise(a.Mirror, created) {
 		if err := r.deleteIncomplete(ctx, t, w, created); err != nil {
@@ -78,7 +78,7 @@ func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a disp
 
 // noteRefusal takes note of a worker that has never had the Job, and refuses it. Where the hub may
 // not create Jobs it may not read them, either: there would be no answer to whether one is left.
-func (t *turn) noteRefusal(w worker, err error) {
+func (t *turn) noteFailedCreate(w worker, err error) {
 	refusal := (*refusalError)(nil)
 	had := func(id usage.ID) bool { return id.Worker == w.Name() }
 	isRefusal := errors.As(err, &refusal)
@@ -154,7 +154,7 @@ func (r *Reconciler) createWhole(ctx context.Context, t *turn, w worker, m *batc
 	if n := mirror.Values(sent.Object); n > maxWholeValues {
 		return nil, tooMany(n)
 	}
-	dropped, all := r.keepers.ask(w, recentOf(sent))
+	dropped, all := r.fieldSupport.ask(w, recentOf(sent))
 	if len(dropped) == 0 && !all {
 		_, dropped, err = r.sendWhole(ctx, w, sent, client.DryRunAll, client.FieldValidation(metav1.FieldValidationIgnore))
 		if err != nil {
@@ -190,7 +190,7 @@ func (r *Reconciler) sendWhole(
 		return nil, nil, err
 	}
 	dropped = recentfields.Lost(specOf(sent), specOf(answer))
-	r.keepers.learn(w, recentOf(sent), dropped)
+	r.fieldSupport.learn(w, recentOf(sent), dropped)
 	return answer, dropped, nil
 }
 

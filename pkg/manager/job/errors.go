@@ -61,7 +61,7 @@ func (e *hubError) Unwrap() error { return e.err }
 
 // takenBackError is a refusal of the hub after the fact. What is left of the write comes as an
 // event of the watch, which would have the Job looked at again at once.
-type takenBackError struct{ *apierrors.StatusError }
+type strippedError struct{ *apierrors.StatusError }
 
 // workerError is an error of a worker's API server.
 type workerError struct {

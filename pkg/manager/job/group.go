@@ -26,7 +26,7 @@ import (
 
 // lookAtGroup reads what is known of the Jobs that belong together with one, and tells them where
 // that one still is.
-func (r *Reconciler) lookAtGroup(t *turn) {
+func (r *Reconciler) readGroup(t *turn) {
 	if t.Job == nil || t.unread != nil || t.Divided != nil || !mirror.Managed(t.Job) || mirror.Finished(t.Job) {
 		return
 	}
@@ -34,7 +34,7 @@ func (r *Reconciler) lookAtGroup(t *turn) {
 	if id == (group.ID{}) {
 		return
 	}
-	r.lookAtConcerned()
+	r.enqueueConcerned()
 	t.Group = dispatch.Group{ID: id, Elsewhere: elsewhere}
 	t.Return = nil // it would have to take the others along
 	if t.Assigned == nil {
@@ -51,16 +51,16 @@ func (r *Reconciler) stopAsking(t *turn) {
 		return
 	}
 	t.record.stopsAsking()
-	r.lookAtConcerned()
+	r.enqueueConcerned()
 }
 
 // lookAtConcerned has the Jobs reconciled that a change of another one of their group concerns.
-func (r *Reconciler) lookAtConcerned() {
+func (r *Reconciler) enqueueConcerned() {
 	keys, over := r.store.concerned()
 	if r.startup == nil || !r.startup.elected() {
 		return // a standby looks at no Job
 	}
-	r.enqueue(keys...)
+	r.enqueueRelated(keys...)
 	for _, id := range over {
 		r.line.GroupOver(id)
 	}

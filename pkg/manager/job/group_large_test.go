@@ -109,7 +109,7 @@ func TestRelatedJobsComeLast(t *testing.T) {
 	for i := range keys {
 		keys[i] = types.NamespacedName{Namespace: "team", Name: fmt.Sprint(i)}
 	}
-	w.enqueue(keys...)
+	w.enqueueRelated(keys...)
 	if q.count[0] != maxRelated || q.count[startPriority] != len(keys)-maxRelated {
 		t.Errorf("by priority: %v", q.count)
 	}

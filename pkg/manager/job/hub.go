@@ -32,10 +32,10 @@ func (r *Reconciler) patchPlacement(ctx context.Context, t *turn, changes hubsta
 	since := r.guard.Latest()
 	whole, err := t.whole.patchWhole(ctx, t.Job.UID, client.RawPatch(types.MergePatchType, patch))
 	if err == nil {
-		err = r.wentOn(t, since, whole.Job)
+		err = r.checkNotRestored(t, since, whole.Job)
 	}
 	if err == nil {
-		err = tookBack(whole.Job, changes)
+		err = checkStripped(whole.Job, changes)
 	}
 	if err != nil {
 		return nil, &hubError{err}
@@ -52,10 +52,10 @@ func (r *Reconciler) patchStatus(ctx context.Context, t *turn, patch []byte) err
 	since := r.guard.Latest()
 	answer, err := t.whole.patchStatus(ctx, t.Job.UID, client.RawPatch(types.MergePatchType, patch))
 	if err == nil {
-		err = r.wentOn(t, since, answer)
+		err = r.checkNotRestored(t, since, answer)
 	}
 	if err == nil {
-		err = tookBack(answer, nil)
+		err = checkStripped(answer, nil)
 	}
 	if err != nil {
 		return &hubError{err}
@@ -66,7 +66,7 @@ func (r *Reconciler) patchStatus(ctx context.Context, t *turn, patch []byte) err
 
 // wentOn returns an error if the hub's answer to a write shows that its etcd was put back: the
 // write rests on a state that isn't the last one. since is the latest before the write.
-func (r *Reconciler) wentOn(t *turn, since string, answer *batchv1.Job) error {
+func (r *Reconciler) checkNotRestored(t *turn, since string, answer *batchv1.Job) error {
 	if answer.ResourceVersion == t.Job.ResourceVersion {
 		return nil // nothing has changed by it
 	}
@@ -75,7 +75,7 @@ func (r *Reconciler) wentOn(t *turn, since string, answer *batchv1.Job) error {
 
 // tookBack returns an error if the hub's admission has left out what was just written, or what
 // every write gives a Job that runs: it would be written again at once, and for ever.
-func tookBack(answer *batchv1.Job, changes hubstate.Changes) error {
+func checkStripped(answer *batchv1.Job, changes hubstate.Changes) error {
 	lost := ""
 	for key, value := range changes {
 		if hubstate.Get(answer, key) != value {
@@ -89,7 +89,7 @@ func tookBack(answer *batchv1.Job, changes hubstate.Changes) error {
 	if lost == "" {
 		return nil
 	}
-	return &takenBackError{apierrors.NewForbidden(schema.GroupResource{Group: batchv1.GroupName, Resource: "jobs"}, answer.Name,
+	return &strippedError{apierrors.NewForbidden(schema.GroupResource{Group: batchv1.GroupName, Resource: "jobs"}, answer.Name,
 		errors.New("a policy of the hub removes "+lost+": have it leave "+v1alpha1.KeyPrefix+"* alone"))}
 }
 
@@ -99,7 +99,7 @@ func (r *Reconciler) wroteHub(t *turn, answer *batchv1.Job) {
 	for _, worker := range t.record.wrote(answer, now) {
 		r.workers.PlacementsChanged(worker)
 	}
-	r.lookAtConcerned()
+	r.enqueueConcerned()
 }
 
 // statusRejected counts a status that the hub rejected; pkg/mirror should have known. It isn't

@@ -16,7 +16,7 @@ import (
 // lineWorkers shows the line the workers.
 type lineWorkers struct {
 	workers
-	keepers *keepers
+	fieldSupport *fieldSupport
 }
 
 var _ line.Workers = lineWorkers{}
@@ -32,7 +32,9 @@ func (w lineWorkers) Workers() []line.Worker {
 	return workers
 }
 
-func (w lineWorkers) Drops(worker line.WorkerReader) map[string]bool { return w.keepers.drops(worker) }
+func (w lineWorkers) Drops(worker line.WorkerReader) map[string]bool {
+	return w.fieldSupport.drops(worker)
+}
 
 // lineJobs shows the line the hub's Jobs.
 type lineJobs struct {

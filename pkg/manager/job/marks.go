@@ -77,7 +77,7 @@ var ofHub = []string{
 // mark gives a mirror its marks again. One that can't have them would run unseen: it's taken back.
 func (r *Reconciler) mark(ctx context.Context, t *turn, w worker, existing *batchv1.Job) (result, error) {
 	if existing.DeletionTimestamp != nil && !mirror.AwaitsEnd(existing) {
-		return result{}, goes(w)
+		return result{}, leavingError(w)
 	}
 	annotations := map[string]any{v1alpha1.AnnotationHubUID: string(t.Job.UID)}
 	if last := t.known.mirrors[w.Name()].last; last != nil && last.UID == existing.UID {
@@ -95,7 +95,7 @@ func (r *Reconciler) mark(ctx context.Context, t *turn, w worker, existing *batc
 	case err != nil:
 		return result{}, err
 	case mirror.Owns(r.options.Origin, t.Job.UID, answer) != mirror.Ours:
-		return result{}, r.takeBack(ctx, t, w, answer, removes([]string{v1alpha1.LabelOrigin, v1alpha1.AnnotationHubUID}))
+		return result{}, r.takeBack(ctx, t, w, answer, removesText([]string{v1alpha1.LabelOrigin, v1alpha1.AnnotationHubUID}))
 	}
 	done := r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventDrift, Warning: true,
 		Message: "Worker " + w.Name() + ": the label or annotation by which the Job is found there was removed, and is there again"})
@@ -117,17 +117,17 @@ func missingMarks(sent, answer *batchv1.Job) (keys []string) {
 	return keys
 }
 
-func removes(marks []string) string {
+func removesText(marks []string) string {
 	return "removes " + strings.Join(marks, ", ") + " from Jobs, without which a mirror can't be followed: " +
 		"look for a policy there, and have it leave " + v1alpha1.KeyPrefix + "* alone"
 }
 
 // givesAway is why a mirror is taken back that another Job controller has than the hub asked for:
 // that can't change any more.
-const givesAway = "changes spec.managedBy of Jobs, so that another Job controller has them, or none: look for a policy there"
+const givesAwayText = "changes spec.managedBy of Jobs, so that another Job controller has them, or none: look for a policy there"
 
 // stripsPods is why a mirror is taken back of which the Job controller doesn't find its Pods.
-const stripsPods = "removes the label " + v1alpha1.LabelMirrorID + " from Pods, without which their Job controller doesn't find them, " +
+const stripsPodsText = "removes the label " + v1alpha1.LabelMirrorID + " from Pods, without which their Job controller doesn't find them, " +
 	"and makes more and more: look for a policy there, and have it leave " + v1alpha1.KeyPrefix + "* alone. Pods that were made stay"
 
 // takeBack removes a mirror that can't be followed. The worker is passed over when the mirror and
@@ -156,7 +156,7 @@ func (r *Reconciler) leave(ctx context.Context, t *turn, w worker, taken types.U
 	}
 	r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventMirrorRefused, Warning: true,
 		Message: "Worker " + w.Name() + ": " + why + "; it's being deleted there"})
-	return goes(w)
+	return leavingError(w)
 }
 
 // stopTaken suspends a mirror that is taken back, and deletes it when it has stopped or ended: its
@@ -316,4 +316,4 @@ func (r *Reconciler) deleteAbandoned(ctx context.Context, t *turn, w worker, exi
 }
 
 // goes is the error for a mirror that is being deleted, and that no watch shows.
-func goes(w worker) error { return &workerError{w.Name(), errLeaving} }
+func leavingError(w worker) error { return &workerError{w.Name(), errLeaving} }

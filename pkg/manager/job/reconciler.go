@@ -42,7 +42,7 @@ type Reconciler struct {
 	whole         *wholeJobs
 	gatherer      *gatherer
 	line          *line.Line
-	keepers       *keepers
+	fieldSupport  *fieldSupport
 	report        *reporter
 	hubNamespaces *hubNamespaces
 	copier        *copier.Copier
@@ -60,8 +60,8 @@ type Reconciler struct {
 	// sideBySide calls a function for each of some shards.
 	sideBySide func(n int, call func(i int))
 	// background runs what no Job waits for, and enqueue has a Job reconciled after that.
-	background func(func())
-	enqueue    func(...types.NamespacedName)
+	background     func(func())
+	enqueueRelated func(...types.NamespacedName)
 	// writes are those to the hub.
 	writes *hubWrites
 }
@@ -166,7 +166,7 @@ func (r *Reconciler) look(ctx context.Context, key types.NamespacedName) *turn {
 		return r.look(ctx, key)
 	}
 	t.Used.Before = r.usedBefore(rec, t)
-	r.lookAtGroup(t)
+	r.readGroup(t)
 	return t
 }
 
@@ -242,8 +242,8 @@ func (r *Reconciler) afterError(ctx context.Context, t *turn, err error) (ctrl.R
 		return ctrl.Result{RequeueAfter: awaitAtMost}, nil
 	case terminal:
 		wait := hubBackoff(t)
-		if takenBack := (*takenBackError)(nil); errors.As(err, &takenBack) {
-			wait = min(wait, maxTakenBack)
+		if takenBack := (*strippedError)(nil); errors.As(err, &takenBack) {
+			wait = min(wait, maxStrippedWait)
 			t.record.update(func(m *memory) { m.retryHub = t.Now.Add(wait) })
 		}
 		log.FromContext(ctx).Error(err, "The hub refuses a write", "retryAfter", wait)
@@ -256,7 +256,7 @@ func (r *Reconciler) afterError(ctx context.Context, t *turn, err error) (ctrl.R
 
 // maxTakenBack is the longest wait before a write is tried again that the hub has taken back: the
 // Job isn't looked at meanwhile.
-const maxTakenBack = time.Minute
+const maxStrippedWait = time.Minute
 
 // hubBackoff is how long the next write waits after the hub refused some in a row: 1 s, doubled
 // with each further one, 5 minutes at most.
@@ -271,7 +271,7 @@ func hubBackoff(t *turn) (wait time.Duration) {
 // forget drops what is remembered of a hub Job that is gone.
 func (r *Reconciler) forget(key types.NamespacedName, id jobID) {
 	rec := r.store.forget(key, id)
-	r.lookAtConcerned()
+	r.enqueueConcerned()
 	if rec == nil {
 		return
 	}
@@ -291,7 +291,7 @@ func (r *Reconciler) forgetWorker(worker string) {
 	r.store.forgetWorker(worker)
 	r.copier.Tracker.ForgetWorker(worker)
 	r.line.ForgetWorker(worker)
-	r.keepers.forget(worker)
+	r.fieldSupport.forget(worker)
 	r.blockers.forget(worker)
 	r.accountant.forget(worker)
 	forgetMetrics(worker)

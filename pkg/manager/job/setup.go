@@ -61,7 +61,7 @@ func newReconciler(
 		store:         newStore(line.NewRuntimes()),
 		whole:         newWholeJobs(hub, live, clock, options.WeightOfJob),
 		tracer:        options.Tracer,
-		keepers:       newKeepers(clock, keeperExpires),
+		fieldSupport:  newFieldSupport(clock, fieldSupportExpires),
 		sightings:     newSightings(clock),
 		report:        &reporter{recorder: recorder, clock: clock},
 		sideBySide:    concurrently,
@@ -79,7 +79,7 @@ func newReconciler(
 func (r *Reconciler) connect(workers workers, queues queues, q queue.Queue) *triggers {
 	t := &triggers{Reconciler: r, queue: q, flapping: flapping.NewPace(r.clock)}
 	r.workers, r.queues = workers, queues
-	r.enqueue = t.EnqueueRelated
+	r.enqueueRelated = t.EnqueueRelated
 	r.store.isRegistered = func(worker string) bool { _, is := workers.get(worker); return is }
 	r.whole.wake = t.enqueueDeferred
 	r.accountant = newAccountant(costOf(workers))
@@ -87,7 +87,7 @@ func (r *Reconciler) connect(workers workers, queues queues, q queue.Queue) *tri
 	r.writes = newHubWrites(t.EnqueueRelated)
 	r.limiter = newLimiter(r.options.WorkerConcurrency, t.enqueueDeferred)
 	r.startup = newStartup(workers, t.enqueueAll, func() { r.line.JudgeFirst(r.store.unplaced()) }, t.enqueueAfterStart)
-	r.line = line.New(lineWorkers{workers, r.keepers}, &lineJobs{Reconciler: r, triggers: t}, r.store.runtimes, r.clock, r.options.Timing.StuckTimeout)
+	r.line = line.New(lineWorkers{workers, r.fieldSupport}, &lineJobs{Reconciler: r, triggers: t}, r.store.runtimes, r.clock, r.options.Timing.StuckTimeout)
 	r.gatherer = &gatherer{
 		line: r.line,
 		hub:  r.cache, namespaces: r.hubNamespaces, workers: views{workers}, admission: queues.Admission, origin: r.options.Origin, hubKeys: r.options.HubKeys,
@@ -110,7 +110,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, registered *clusters.Reg
 		return fmt.Errorf("carried objects: %w", err)
 	}
 	seek := manager.RunnableFunc(func(ctx context.Context) error {
-		wait.UntilWithContext(ctx, func(context.Context) { t.seekUnmarked() }, seekInterval)
+		wait.UntilWithContext(ctx, func(context.Context) { t.enqueueUnmarked() }, seekInterval)
 		return nil
 	})
 	if err := errors.Join(mgr.Add(r.startup), mgr.Add(seek), mgr.Add(collect(&jobsCollector{r.store, r.workers, r.line}))); err != nil {

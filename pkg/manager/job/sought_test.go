@@ -72,7 +72,7 @@ func TestMirrorsThatOnlyTheirPodsShow(t *testing.T) {
 				w.refusesOnce(row.fails, apierrors.NewTimeoutError("slow", 1))
 			}
 			for range 2 {
-				w.triggers.seekUnmarked()
+				w.triggers.enqueueUnmarked()
 				w.step(10 * time.Minute)
 			}
 			if m := a.api.jobs[jobKey]; (m != nil && m.UID == uid) != row.isLeft {

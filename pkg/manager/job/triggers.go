@@ -147,12 +147,12 @@ func (t *triggers) WorkerChanged(worker string) {
 	if _, registered := t.workers.get(worker); registered {
 		t.flapping.Changed(worker, func() {
 			if _, registered := t.workers.get(worker); registered {
-				t.lookAtWorker(worker)
+				t.enqueueForWorker(worker)
 			}
 		})
 		return
 	}
-	t.lookAtWorker(worker)
+	t.enqueueForWorker(worker)
 	t.forgetWorker(worker)
 	t.flapping.Forget(worker)
 }
@@ -164,7 +164,7 @@ func (t *triggers) WorkerRestored(worker string) {
 }
 
 // lookAtWorker has all Jobs looked at that a worker's change may concern.
-func (t *triggers) lookAtWorker(worker string) {
+func (t *triggers) enqueueForWorker(worker string) {
 	t.line.WorkerChanged(worker)
 	t.Enqueue(t.store.mirroredIn(worker)...)
 	if w, ok := t.workers.get(worker); ok {
@@ -178,7 +178,7 @@ func (t *triggers) lookAtWorker(worker string) {
 
 // seekUnmarked has the Jobs of this origin looked at that only their Pods show. A mirror may lose
 // its marks while no process sees it that knows its UID.
-func (t *triggers) seekUnmarked() {
+func (t *triggers) enqueueUnmarked() {
 	for _, w := range t.workers.list() {
 		if !w.Synced() {
 			continue
@@ -211,7 +211,7 @@ func (t *triggers) PodUnlabelled(worker string, key types.NamespacedName, job ty
 	if m, _ := w.Mirror(key); m == nil || m.UID != job || !mirror.SelectsByID(m) || mirror.HasPods(m) {
 		return
 	}
-	t.store.open(key).updateMirror(worker, func(m *mirrorMemory) { m.created, m.takenBack = job, stripsPods })
+	t.store.open(key).updateMirror(worker, func(m *mirrorMemory) { m.created, m.takenBack = job, stripsPodsText })
 	t.Enqueue(key)
 }
 
@@ -245,7 +245,7 @@ func (t *triggers) jobSeen(job *batchv1.Job) {
 	for _, worker := range changed {
 		t.workers.PlacementsChanged(worker)
 	}
-	t.lookAtConcerned()
+	t.enqueueConcerned()
 	if !echo {
 		t.enqueueSeen(keyOf(job))
 	}

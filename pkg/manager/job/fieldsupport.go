@@ -14,16 +14,16 @@ import (
 // as long as the worker is connected and has the same version. That a field is dropped is forgotten
 // after a while, too: a feature gate can be switched on in an API server without a break in the
 // connection. That it's kept is seen anew in the answer to each create.
-type keepers struct {
+type fieldSupport struct {
 	clock   clock.PassiveClock
 	expires time.Duration
 
 	mu      sync.Mutex
-	workers map[string]*keeper
+	workers map[string]*workerFieldSupport
 }
 
 // keeper is what is remembered of one worker.
-type keeper struct {
+type workerFieldSupport struct {
 	version string
 	since   time.Time
 	// keeps and drops are paths; of the latter, with the time at which that was seen.
@@ -39,25 +39,25 @@ type versioned interface {
 
 // keeperExpires is longer than a worker is passed over for a Job, so that a Job that no worker
 // keeps isn't placed on each of them again and again.
-const keeperExpires = 30 * time.Minute
+const fieldSupportExpires = 30 * time.Minute
 
 // maxKeeperPaths bounds what is remembered of a worker: when there are more paths, it starts again.
-const maxKeeperPaths = 512
+const maxSupportPaths = 512
 
-func newKeepers(clock clock.PassiveClock, expires time.Duration) *keepers {
-	return &keepers{clock: clock, expires: expires, workers: map[string]*keeper{}}
+func newFieldSupport(clock clock.PassiveClock, expires time.Duration) *fieldSupport {
+	return &fieldSupport{clock: clock, expires: expires, workers: map[string]*workerFieldSupport{}}
 }
 
 // ofLocked returns what is remembered of a worker as it is connected now.
-func (k *keepers) ofLocked(v versioned) *keeper {
+func (f *fieldSupport) ofLocked(v versioned) *workerFieldSupport {
 	view := v.View()
-	known := k.workers[v.Name()]
+	known := f.workers[v.Name()]
 	if known == nil || known.version != view.Version || !known.since.Equal(view.Observed) {
-		known = &keeper{version: view.Version, since: view.Observed, keeps: map[string]bool{}, drops: map[string]time.Time{}}
-		k.workers[v.Name()] = known
+		known = &workerFieldSupport{version: view.Version, since: view.Observed, keeps: map[string]bool{}, drops: map[string]time.Time{}}
+		f.workers[v.Name()] = known
 	}
 	for path, at := range known.drops {
-		if k.clock.Since(at) >= k.expires {
+		if f.clock.Since(at) >= f.expires {
 			delete(known.drops, path)
 		}
 	}
@@ -65,11 +65,11 @@ func (k *keepers) ofLocked(v versioned) *keeper {
 }
 
 // learn takes over what a worker made of the recent fields of a Job.
-func (k *keepers) learn(v workerView, sent recentfields.Fingerprints, lost []string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	known := k.ofLocked(v)
-	if len(known.keeps)+len(known.drops) > maxKeeperPaths {
+func (f *fieldSupport) learn(v workerView, sent recentfields.Fingerprints, lost []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	known := f.ofLocked(v)
+	if len(known.keeps)+len(known.drops) > maxSupportPaths {
 		clear(known.keeps)
 		clear(known.drops)
 	}
@@ -79,16 +79,16 @@ func (k *keepers) learn(v workerView, sent recentfields.Fingerprints, lost []str
 	}
 	for _, path := range lost {
 		delete(known.keeps, path)
-		known.drops[path] = k.clock.Now()
+		known.drops[path] = f.clock.Now()
 	}
 }
 
 // ask returns which recent fields of a Job a worker drops, and whether it keeps all of them;
 // neither: that isn't known.
-func (k *keepers) ask(v workerView, sent recentfields.Fingerprints) (dropped []string, all bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	known := k.ofLocked(v)
+func (f *fieldSupport) ask(v workerView, sent recentfields.Fingerprints) (dropped []string, all bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	known := f.ofLocked(v)
 	all = true
 	for _, path := range sent.Paths() {
 		if _, drops := known.drops[path]; drops {
@@ -100,10 +100,10 @@ func (k *keepers) ask(v workerView, sent recentfields.Fingerprints) (dropped []s
 }
 
 // drops returns all paths that a worker is known to drop.
-func (k *keepers) drops(v versioned) map[string]bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	known := k.ofLocked(v)
+func (f *fieldSupport) drops(v versioned) map[string]bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	known := f.ofLocked(v)
 	if len(known.drops) == 0 {
 		return nil
 	}
@@ -115,8 +115,8 @@ func (k *keepers) drops(v versioned) map[string]bool {
 }
 
 // forget drops a worker that was removed.
-func (k *keepers) forget(worker string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.workers, worker)
+func (f *fieldSupport) forget(worker string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.workers, worker)
 }

@@ -20,25 +20,25 @@ func TestWhatIsRememberedOfAWorker(t *testing.T) {
 		"at once":           {func(*world, *fakeWorker) {}, []string{"spec.y"}, true},
 		"upgraded":          {func(_ *world, v *fakeWorker) { v.view.Version = "v1.37.0" }, nil, false},
 		"connected again":   {func(w *world, v *fakeWorker) { v.view.Observed = w.clock.Now() }, nil, false},
-		"a while later":     {func(w *world, _ *fakeWorker) { w.clock.Step(keeperExpires) }, nil, true},
-		"registered again":  {func(w *world, v *fakeWorker) { w.keepers.forget(v.Name()) }, nil, false},
-		"keeps it now":      {func(w *world, v *fakeWorker) { w.keepers.learn(v, both, nil) }, nil, true},
-		"another does":      {func(w *world, _ *fakeWorker) { w.keepers.learn(w.worker("b"), both, nil) }, []string{"spec.y"}, true},
-		"drops both by now": {func(w *world, v *fakeWorker) { w.keepers.learn(v, both, both.Paths()) }, []string{"spec.x", "spec.y"}, false},
+		"a while later":     {func(w *world, _ *fakeWorker) { w.clock.Step(fieldSupportExpires) }, nil, true},
+		"registered again":  {func(w *world, v *fakeWorker) { w.fieldSupport.forget(v.Name()) }, nil, false},
+		"keeps it now":      {func(w *world, v *fakeWorker) { w.fieldSupport.learn(v, both, nil) }, nil, true},
+		"another does":      {func(w *world, _ *fakeWorker) { w.fieldSupport.learn(w.worker("b"), both, nil) }, []string{"spec.y"}, true},
+		"drops both by now": {func(w *world, v *fakeWorker) { w.fieldSupport.learn(v, both, both.Paths()) }, []string{"spec.x", "spec.y"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			v := w.worker("a")
-			w.keepers.learn(v, both, []string{"spec.y"})
+			w.fieldSupport.learn(v, both, []string{"spec.y"})
 			row.then(w, v)
-			dropped, _ := w.keepers.ask(v, both)
+			dropped, _ := w.fieldSupport.ask(v, both)
 			if diff := cmp.Diff(row.dropped, dropped); diff != "" {
 				t.Error(diff)
 			}
-			if len(w.keepers.drops(v)) != len(row.dropped) {
-				t.Errorf("drops: %v", w.keepers.drops(v))
+			if len(w.fieldSupport.drops(v)) != len(row.dropped) {
+				t.Errorf("drops: %v", w.fieldSupport.drops(v))
 			}
-			if _, all := w.keepers.ask(v, recentfields.Fingerprints{"spec.x": "3"}); all != row.keepsX {
+			if _, all := w.fieldSupport.ask(v, recentfields.Fingerprints{"spec.x": "3"}); all != row.keepsX {
 				t.Errorf("keeps spec.x: %t", all)
 			}
 		})
@@ -48,11 +48,11 @@ func TestWhatIsRememberedOfAWorker(t *testing.T) {
 func TestWhatIsRememberedIsBounded(t *testing.T) {
 	w := newWorld(t)
 	v := w.worker("a")
-	for i := range 3 * maxKeeperPaths {
+	for i := range 3 * maxSupportPaths {
 		path := "spec.x" + time.Duration(i).String()
-		w.keepers.learn(v, recentfields.Fingerprints{path: ""}, []string{path})
+		w.fieldSupport.learn(v, recentfields.Fingerprints{path: ""}, []string{path})
 	}
-	if n := len(w.keepers.drops(v)); n > maxKeeperPaths+1 {
+	if n := len(w.fieldSupport.drops(v)); n > maxSupportPaths+1 {
 		t.Errorf("%d paths", n)
 	}
 }
