@@ -42,7 +42,7 @@ func (s *Snapshot) replaced(w *Worker, part *Part) Plan {
 	if w.Mirror == nil || w.Own || !s.hadOther(w) {
 		return Plan{}
 	}
-	isSettled := part != nil && shards.Remaining(part.Whole, part.Shard).Len() == 0
+	isSettled := part != nil && shards.Remaining(part.HubJob, part.Shard).Len() == 0
 	for _, m := range s.Accounted() {
 		ran := m.Pods > 0 || (part == nil || isSettled) && (m.Count > 0 || m.Seconds > 0)
 		if m.Worker == w.Name && m.UID != w.Mirror.UID && !m.Left && ran {

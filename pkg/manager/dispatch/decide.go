@@ -133,7 +133,7 @@ func Decide(s *Snapshot) Plan {
 	plan := decide(s)
 	plan.cleanUp(s)
 	if s.lacksFinalizer() && !slices.ContainsFunc(plan.Actions, isStatusWrite) {
-		plan.Actions, plan.Again = append([]Action{s.statusWrite(&s.Job.Status, nil)}, plan.Actions...), true
+		plan.Actions, plan.Again = append([]Action{s.newWriteStatus(&s.Job.Status, nil)}, plan.Actions...), true
 	}
 	if waitsForOthers(plan.Situation) && plan.After == 0 && !plan.AwaitsCapacity {
 		plan.After = s.Timing.Recheck // a worker that is removed sends no event of its mirror
@@ -260,7 +260,7 @@ func (s *Snapshot) writeOwnStatus(report Report) Plan {
 		return Plan{}
 	}
 	return Plan{
-		Actions: []Action{s.statusWrite(&next.Status, nil)},
+		Actions: []Action{s.newWriteStatus(&next.Status, nil)},
 		Reports: []Report{report},
 		Again:   true,
 	}

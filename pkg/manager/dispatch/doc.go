@@ -46,7 +46,7 @@
 //     is gone, so only the metric jobferry_unreleased_mirrors shows the mirror.
 //   - A new Job of the same name. It meets the mirror of the old one in the row NameTaken.
 //   - Removal of a worker. Finished deletes the mirrors there, and changes nothing on the hub.
-//   - PlacementMissing, and statusWrite, which sets a finalizer that somebody removed, are about
+//   - PlacementMissing, and newWriteStatus, which sets a finalizer that somebody removed, are about
 //     unfinished Jobs only. Finished removes a finalizer that the end has left, because somebody
 //     else wrote the status.
 //   - The account (package usage). The status that ends the Job has it. What is learnt later is

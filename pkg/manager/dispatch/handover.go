@@ -125,7 +125,7 @@ func (s *Snapshot) ended(w *Worker) Plan {
 		case mirror.Finished(&shown):
 			plan.Actions = []Action{Restore{To: w.Name, Reason: "where the Job has ended"}}
 		case s.endedShort(w):
-			plan = s.writeStatus(verdict, true)
+			plan = s.planStatus(verdict, nil, true)
 			plan.Again = true
 		}
 	case mirror.Unchanged:
@@ -146,7 +146,7 @@ func (s *Snapshot) reflectStopped(w *Worker) (plan Plan, done bool) {
 	}
 	switch verdict := mirror.Reflect(s.Job, w.Mirror, s.Now).(type) {
 	case mirror.Next:
-		plan = s.writeStatus(verdict, mirror.Stopped(w.Mirror))
+		plan = s.planStatus(verdict, nil, mirror.Stopped(w.Mirror))
 		plan.Again = true
 		return plan, false
 	case mirror.Violation:

@@ -69,7 +69,7 @@ func hasMoreProgress(shown, next *batchv1.JobStatus) bool {
 }
 
 func planUnreflected(s *Snapshot, w *Worker) Plan {
-	plan := s.writeStatus(*s.unreflected(w), true)
+	plan := s.planStatus(*s.unreflected(w), nil, true)
 	plan.Again = true
 	return plan
 }

@@ -28,7 +28,7 @@ func planMissing(s *Snapshot, w *Worker) Plan {
 		plan := Plan{Again: true, Actions: []Action{ConfirmLeft{w.Name}}, Reports: append(problem, warn(v1alpha1.EventMirrorRecreated, gone(w)+
 			": it isn't run again, as its annotation "+v1alpha1.AnnotationOnClusterLost+" says; change that, or create the Job anew, to have it run"))}
 		if next, is := mirror.Unplaced(s.Job, s.Now).(mirror.Next); is && s.Part == nil {
-			plan.Actions = append(plan.Actions, s.statusWrite(&next.Status, hubstate.Changes{hubstate.Vanished: w.Name}))
+			plan.Actions = append(plan.Actions, s.newWriteStatus(&next.Status, hubstate.Changes{hubstate.Vanished: w.Name}))
 		}
 		return plan
 	}
@@ -71,7 +71,7 @@ func (s *Snapshot) vanished(w *Worker) bool {
 	hub := s.Job
 	switch {
 	case s.Part != nil:
-		hub = s.Part.Whole
+		hub = s.Part.HubJob
 	case hubstate.Get(hub, hubstate.Vanished) == w.Name:
 		return true
 	case !mirror.Moved(hub):
@@ -89,8 +89,8 @@ func planDeleted(s *Snapshot, w *Worker) Plan {
 			plan.Actions = []Action{SuspendMirror{At: At{w.Name, w.Mirror}, Exactly: true}}
 		}
 	}
-	isNext := s.Part != nil && mirror.Finished(w.Mirror) && s.Part.IsOutdated(s.Part.Whole, w.Mirror) // see planOutdated
-	if !isNext && (s.Part != nil || !s.endedShort(w)) {                                               // see reopen
+	isNext := s.Part != nil && mirror.Finished(w.Mirror) && s.Part.IsOutdated(s.Part.HubJob, w.Mirror) // see planOutdated
+	if !isNext && (s.Part != nil || !s.endedShort(w)) {                                                // see reopen
 		plan.Reports = []Report{warn(v1alpha1.EventMirrorRecreated,
 			"The Job was deleted in worker "+w.Name+"; it is created there again when it is gone")}
 	}
@@ -109,7 +109,7 @@ func planDeleted(s *Snapshot, w *Worker) Plan {
 
 func planTakenBack(s *Snapshot, w *Worker) Plan {
 	next, _ := s.takenProgress(w)
-	plan := s.writeStatus(next, true)
+	plan := s.planStatus(next, nil, true)
 	plan.Again = true
 	return plan
 }
@@ -126,7 +126,7 @@ func planMirrored(s *Snapshot, w *Worker) Plan {
 		plan.After = wake.Soonest(plan.After, next.After)
 		plan.AwaitsCapacity = plan.AwaitsCapacity || next.AwaitsCapacity
 		plan.Behind, plan.HubBusy = plan.Behind || next.Behind, plan.HubBusy || next.HubBusy
-		plan.Settled = cmp.Or(plan.Settled, next.Settled)
+		plan.Agreed = cmp.Or(plan.Agreed, next.Agreed)
 		plan.Releases = append(plan.Releases, next.Releases...)
 		if len(plan.Actions) > 0 {
 			plan.Again = true
@@ -181,7 +181,7 @@ func reflect(s *Snapshot, w *Worker) Plan {
 	}
 	switch verdict := mirror.Reflect(s.Job, w.Mirror, s.Now).(type) {
 	case mirror.Next:
-		return s.writeStatus(verdict, s.endedShort(w))
+		return s.planStatus(verdict, nil, s.endedShort(w))
 	case mirror.Deferred:
 		return s.deferred("worker "+w.Name, verdict)
 	case mirror.Violation:
@@ -217,7 +217,7 @@ func (p *Plan) recall(s *Snapshot, w *Worker) {
 // recallPart stops the mirror of a shard that would run what others do, as it was made again
 // without its status: then it's seeded, and goes on.
 func recallPart(s *Snapshot, w *Worker) Plan {
-	_, malformed := mirror.Check(s.Part.Whole, w.Mirror, s.Now)
+	_, malformed := mirror.Check(s.Part.HubJob, w.Mirror, s.Now)
 	if malformed || mirror.Suspended(w.Mirror) || !mirror.Forgot(s.Job, w.Mirror) {
 		return Plan{}
 	}
@@ -275,8 +275,8 @@ func reopen(s *Snapshot, w *Worker) Plan {
 func align(s *Snapshot, w *Worker) Plan {
 	target := s.target(w)
 	target.Suspended = w.isHeld()
-	settled := mirror.Settled(s.Job, w.Mirror, target)
-	if settled != 0 && settled == w.Settled {
+	agreed := mirror.AgreedDigest(s.Job, w.Mirror, target)
+	if agreed != 0 && agreed == w.Agreed {
 		return Plan{}
 	}
 	switch drift := mirror.Drift(s.Job, w.Mirror, target).(type) {
@@ -296,7 +296,7 @@ func align(s *Snapshot, w *Worker) Plan {
 		}
 	case mirror.None:
 		if len(drift.Notes) == 0 {
-			return Plan{Settled: settled}
+			return Plan{Agreed: agreed}
 		}
 		return Plan{Reports: w.differences(drift.Notes)}
 	default:

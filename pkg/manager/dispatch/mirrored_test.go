@@ -61,11 +61,11 @@ func started(changes ...func(*batchv1.Job)) *batchv1.Job {
 
 func TestMirroredInStep(t *testing.T) {
 	changedAgo := func(d time.Duration) func(*Snapshot) {
-		return func(s *Snapshot) { s.MirrorChanged = noon.Add(-d) }
+		return func(s *Snapshot) { s.UnshownSince = noon.Add(-d) }
 	}
 	busyHub := func(d time.Duration) func(*Snapshot) {
 		return func(s *Snapshot) {
-			s.WritesInFlight, s.LastStatusWrite, s.MirrorChanged = BusyFrom+3, noon.Add(-d), noon.Add(-d)
+			s.WritesInFlight, s.LastStatusWrite, s.UnshownSince = BusyFrom+3, noon.Add(-d), noon.Add(-d)
 		}
 	}
 	for name, row := range map[string]lookRow{

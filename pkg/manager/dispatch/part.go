@@ -13,14 +13,14 @@ import (
 // Part is what the snapshot of a shard has beside that of a whole Job.
 type Part struct {
 	shards.Shard
-	// Whole is the hub Job.
-	Whole *batchv1.Job
+	// HubJob is the whole Job, as the hub has it.
+	HubJob *batchv1.Job
 }
 
 // isPartSettled reports whether a shard without a mirror has nothing to run.
 func (s *Snapshot) isPartSettled(w *Worker) bool {
 	return s.Part != nil && w.Registered && w.Synced && w.Mirror == nil && !s.Part.Stopping &&
-		(shards.Ending(s.Part.Whole) != nil || shards.Remaining(s.Part.Whole, s.Part.Shard).Len() == 0)
+		(shards.Ending(s.Part.HubJob) != nil || shards.Remaining(s.Part.HubJob, s.Part.Shard).Len() == 0)
 }
 
 // isPartStopping reports whether a shard is to leave its worker.
@@ -74,7 +74,7 @@ func (s *Snapshot) isOutdated(w *Worker) bool {
 	case s.Part == nil:
 		return isPart(m)
 	default:
-		return s.Part.IsOutdated(s.Part.Whole, m)
+		return s.Part.IsOutdated(s.Part.HubJob, m)
 	}
 }
 
@@ -98,11 +98,11 @@ type restart struct{ At }
 // reopenPart deletes a mirror that has ended before its shard has, such as with the whole Job,
 // whose end the hub has forgotten: the next one continues with what is left.
 func reopenPart(s *Snapshot, w *Worker) Plan {
-	left := shards.Remaining(s.Part.Whole, s.Part.Shard).Indexes
+	left := shards.Remaining(s.Part.HubJob, s.Part.Shard).Indexes
 	if failed := mirror.TrueCondition(&w.Mirror.Status, batchv1.JobFailed); failed != nil && failed.Reason != batchv1.JobReasonFailedIndexes {
 		return Plan{} // the whole Job ends by that
 	}
-	if shards.Ending(s.Part.Whole) != nil || len(left) == 0 || !mirror.Finished(w.Mirror) || len(left.Intersect(shards.SettledIn(w.Mirror))) > 0 {
+	if shards.Ending(s.Part.HubJob) != nil || len(left) == 0 || !mirror.Finished(w.Mirror) || len(left.Intersect(shards.SettledIn(w.Mirror))) > 0 {
 		return Plan{}
 	}
 	return Plan{Actions: []Action{s.part(w)}, Reports: []Report{note(v1alpha1.EventMirrorRecreated,
@@ -111,7 +111,7 @@ func reopenPart(s *Snapshot, w *Worker) Plan {
 
 // endPart has the mirror of a shard end as the whole Job does.
 func endPart(s *Snapshot, w *Worker) Plan {
-	ending := shards.Ending(s.Part.Whole)
+	ending := shards.Ending(s.Part.HubJob)
 	if ending == nil || mirror.OutcomeOf(w.Mirror) != mirror.Undecided {
 		return Plan{}
 	}

@@ -44,9 +44,9 @@ type Plan struct {
 	Behind bool
 	// HubBusy: it waits since the hub is busy; decide again when it isn't.
 	HubBusy bool
-	// Settled is the digest of what the assigned worker's mirror and the Job were found to agree in;
+	// Agreed is the digest of what the assigned worker's mirror and the Job were found to agree in;
 	// zero: they don't, that's known, or it doesn't matter.
-	Settled digest.Digest
+	Agreed digest.Digest
 }
 
 // Reservation is capacity in a worker for the Pods of a Job, or of a shard of it.

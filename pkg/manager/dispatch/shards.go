@@ -119,12 +119,7 @@ func (s *Snapshot) reflectShards() Plan {
 	combined, placement := shards.Combine(s.Job, s.Divided.Settled, s.mirrorsOfShards(&plan), s.Now)
 	switch verdict := mirror.Reflect(s.Job, combined, s.Now).(type) {
 	case mirror.Next:
-		next := s.writeStatus(verdict, s.isStopping())
-		for i, action := range next.Actions {
-			if _, ok := action.(WriteStatus); ok {
-				next.Actions[i] = s.statusWrite(&verdict.Status, placement.Changes(s.Job))
-			}
-		}
+		next := s.planStatus(verdict, placement.Changes(s.Job), s.isStopping())
 		next.Reports = append(next.Reports, plan.Reports...)
 		return next
 	case mirror.Deferred:

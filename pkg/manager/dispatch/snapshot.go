@@ -54,9 +54,9 @@ type Snapshot struct {
 
 	// LastStatusWrite is when this process last wrote the hub Job's status; zero: never.
 	LastStatusWrite time.Time
-	// MirrorChanged is when the first change of a mirror arrived that the hub Job does not show
-	// yet; zero: none, or not known.
-	MirrorChanged time.Time
+	// UnshownSince is when the first change of a mirror arrived that the hub Job does not show yet;
+	// zero: none, or not known.
+	UnshownSince time.Time
 	// WritesInFlight is the number of status writes to the hub that have not been answered.
 	WritesInFlight int
 	// PassedOver has, by worker, the reason why the Job cannot be there for now.
@@ -172,8 +172,8 @@ type Worker struct {
 	// Missed: the worker's watch shows the mirror no more, and nobody has deleted it; or it's being
 	// taken back. Unseen: this process hasn't seen a mirror there, nor asked the worker for one.
 	Missed, Unseen bool
-	// Settled is the digest of what the mirror and the Job agreed in at the last look; zero: unknown.
-	Settled digest.Digest
+	// Agreed is the digest of what the mirror and the Job agreed in at the last look; zero: unknown.
+	Agreed digest.Digest
 	// Elsewhere are the Pods that the mirror counts and that ended in other workers: those of other
 	// shards, and those that a moved Job brought along.
 	Elsewhere mirror.Ended
@@ -340,7 +340,7 @@ func (s *Snapshot) IsEndedBy(last *batchv1.Job) bool {
 		return false
 	}
 	if s.Part != nil {
-		return mirror.Finished(last) && !s.Part.IsOutdated(s.Part.Whole, last) && shards.Remaining(s.Part.Whole, s.Part.Shard).Len() > 0
+		return mirror.Finished(last) && !s.Part.IsOutdated(s.Part.HubJob, last) && shards.Remaining(s.Part.HubJob, s.Part.Shard).Len() > 0
 	}
 	if isPart(last) {
 		return false

@@ -22,13 +22,14 @@ const (
 // IsBusy reports whether the hub counts as busy with some writes in flight.
 func IsBusy(writesInFlight int) bool { return writesInFlight >= BusyFrom }
 
-// writeStatus writes a status that is due. A status that can wait is written with the next change.
-// awaited: another step needs this status on the hub, so it doesn't wait.
-func (s *Snapshot) writeStatus(next mirror.Next, awaited bool) Plan {
+// planStatus writes a status that is due, with other changes of what is kept. A status that can wait
+// is written with the next change. awaited: another step needs this status on the hub, so it doesn't
+// wait.
+func (s *Snapshot) planStatus(next mirror.Next, changes hubstate.Changes, awaited bool) Plan {
 	if wait := s.statusWait(next); wait > 0 && !awaited {
 		return Plan{After: wait, Behind: true, HubBusy: IsBusy(s.WritesInFlight)}
 	}
-	return Plan{Actions: []Action{s.statusWrite(&next.Status, nil)}}
+	return Plan{Actions: []Action{s.newWriteStatus(&next.Status, changes)}}
 }
 
 // statusWait is how long a status can wait for the next change. Progress waits for the floor since
@@ -41,7 +42,7 @@ func (s *Snapshot) statusWait(next mirror.Next) time.Duration {
 	case next.Change == mirror.Progress:
 		return s.LastStatusWrite.Add(floor).Sub(s.Now)
 	case floor > s.Timing.ProgressFloor && s.onlyStarts(&next.Status), s.onlyAnnouncesEnd(&next.Status):
-		return s.MirrorChanged.Add(floor).Sub(s.Now)
+		return s.UnshownSince.Add(floor).Sub(s.Now)
 	default:
 		return 0
 	}

@@ -68,8 +68,8 @@ func (s *Snapshot) account(ends bool) usage.Account {
 	}, s.Used.Observations, s.Used.Before, s.Now)
 }
 
-// statusWrite is the write of a status, with the account and other changes of what is kept.
-func (s *Snapshot) statusWrite(next *batchv1.JobStatus, changes hubstate.Changes) WriteStatus {
+// newWriteStatus makes the write of a status, with the account and other changes of what is kept.
+func (s *Snapshot) newWriteStatus(next *batchv1.JobStatus, changes hubstate.Changes) WriteStatus {
 	ends := mirror.Finished(&batchv1.Job{Status: *next})
 	a, kept := WriteStatus{Account: s.account(ends), Ends: ends && !mirror.Finished(s.Job)}, hubstate.Changes{}
 	maps.Copy(kept, changes)
@@ -92,7 +92,7 @@ func (p *Plan) completeAccount(s *Snapshot) {
 	before, next := s.Accounted(), s.Account()
 	refresh := s.refreshAt(before)
 	if before.Lacks(next, ended) || !refresh.IsZero() && !refresh.After(s.Now) {
-		p.Actions, p.Again = []Action{s.statusWrite(&s.Job.Status, nil)}, true
+		p.Actions, p.Again = []Action{s.newWriteStatus(&s.Job.Status, nil)}, true
 		return
 	}
 	p.After = wake.Soonest(p.After, wake.Until(refresh, s.Now))

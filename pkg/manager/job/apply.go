@@ -88,7 +88,7 @@ func standing(reports []dispatch.Report) []dispatch.Report {
 func (r *Reconciler) applyParts(ctx context.Context, t *turn, parts []dispatch.PartPlan, all *result) error {
 	done, errs := make([]result, len(parts)), make([]error, len(parts))
 	r.sideBySide(len(parts), func(i int) {
-		done[i], errs[i] = r.actAll(ctx, &turn{Snapshot: parts[i].Part, record: t.record, known: t.known, whole: t.whole}, parts[i].Actions)
+		done[i], errs[i] = r.actAll(ctx, &turn{Snapshot: parts[i].Part, record: t.record, known: t.known, allowance: t.allowance}, parts[i].Actions)
 	})
 	for i := range done {
 		all.add(done[i])
@@ -159,7 +159,7 @@ func (r *Reconciler) act(ctx context.Context, t *turn, action dispatch.Action) (
 // after a while.
 func (r *Reconciler) actIn(ctx context.Context, t *turn, w worker, action dispatch.Action) (result, error) {
 	var did result
-	err := t.whole.atWorker(ctx, func(ctx context.Context) (err error) {
+	err := t.allowance.atWorker(ctx, func(ctx context.Context) (err error) {
 		ctx, release := w.Hold(ctx)
 		defer release()
 		did, err = r.doIn(ctx, t, w, action)
@@ -202,18 +202,17 @@ func (r *Reconciler) doIn(ctx context.Context, t *turn, w worker, action dispatc
 	}
 }
 
-// remember takes over what a plan says of the Job beside its actions: that it waits for capacity,
-// where capacity is reserved for it, and since when its mirror waits for a Pod. False: another Job
-// took the capacity since the plan was made, or its namespace has other labels.
+// prepare reserves what the plan needs, and remembers what it says of the Job. False: the plan is
+// outdated, because the capacity is taken or the namespace has changed.
 func (r *Reconciler) prepare(ctx context.Context, t *turn, plan dispatch.Plan) bool {
 	if plan.AwaitsCapacity {
 		t.record.await(true)
 	}
 	t.record.release(plan.Releases, t.Now)
-	if w := t.Assigned; w != nil && plan.Settled != 0 {
+	if w := t.Assigned; w != nil && plan.Agreed != 0 {
 		t.record.update(func(memory *memory) {
 			if m := memory.mirrors[w.Name]; m != nil { // else no write of this process is remembered
-				m.settled = plan.Settled
+				m.agreed = plan.Agreed
 			}
 		})
 	}
@@ -290,7 +289,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, t *turn, a dispatch.WriteS
 	var changedAt, now time.Time
 	t.record.update(func(m *memory) {
 		now, m.statusWritten = m.answered, m.answered
-		changedAt, m.mirrorChanged = m.mirrorChanged, time.Time{}
+		changedAt, m.unshownSince = m.unshownSince, time.Time{}
 	})
 	if changedAt.IsZero() {
 		return changed, nil

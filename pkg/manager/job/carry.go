@@ -16,7 +16,7 @@ func (r *Reconciler) carryObjects(ctx context.Context, t *turn, w worker, a disp
 	if t.Part == nil { // it may have moved here
 		r.copier.Tracker.LeaveOthers(copier.Place{NamespacedName: t.Key, Worker: w.Name()})
 	}
-	writes, err := r.copier.Carry(ctx, t.Job, a.Mirror, a.Kinds, w, t.whole, r.clock.Now())
+	writes, err := r.copier.Carry(ctx, t.Job, a.Mirror, a.Kinds, w, t.allowance, r.clock.Now())
 	for _, write := range writes {
 		carriedTotal.WithLabelValues(w.Name(), string(write.Kind), string(write.Operation)).Inc()
 	}

@@ -26,8 +26,8 @@ func (r *Reconciler) cleanUp(ctx context.Context, t *turn, actions []dispatch.Mi
 		}
 		r.background(func() {
 			own := *t
-			own.whole = r.whole.open(t.Key) // the turn's is given back at the turn's end
-			defer own.whole.release()
+			own.allowance = r.whole.open(t.Key) // the turn's is given back at the turn's end
+			defer own.allowance.release()
 			done, err := r.actSafely(ctx, &own, w, action)
 			r.limiter.release(w.Name())
 			if err == nil && !done.changed { // the hub's cache was behind: its next event enqueues the Job

@@ -30,7 +30,7 @@ import (
 // to an earlier create was lost.
 func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a dispatch.CreateMirror) (result, error) {
 	if slices.Contains(t.known.holders, w.Name()) {
-		return result{}, errStale // the event of the last one's deletion may tell that it had ended
+		return result{}, errJustGone
 	}
 	began := r.clock.Now()
 	whole, err := r.wholeWanted(ctx, t, w.Name())
@@ -58,7 +58,7 @@ func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a disp
 		return result{}, r.takeBack(ctx, t, w, created, givesAwayText)
 	}
 	if endsOtherwise(a.Mirror, created) {
-		if err := r.deleteIncomplete(ctx, t, w, created); err != nil {
+		if err := r.deleteIncomplete(ctx, t, w, created.UID); err != nil {
 			return result{}, err
 		}
 		return result{}, &refusalError{worker: w.Name(), reason: v1alpha1.EventMirrorRefused,
@@ -76,8 +76,8 @@ func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a disp
 	return done, nil
 }
 
-// noteRefusal takes note of a worker that has never had the Job, and refuses it. Where the hub may
-// not create Jobs it may not read them, either: there would be no answer to whether one is left.
+// noteFailedCreate takes note of whether the worker has never had the Job, and refuses it. Where the
+// hub may not create Jobs it may not read them, either: nothing would answer whether one is left.
 func (t *turn) noteFailedCreate(w worker, err error) {
 	refusal := (*refusalError)(nil)
 	had := func(id usage.ID) bool { return id.Worker == w.Name() }
@@ -169,7 +169,7 @@ func (r *Reconciler) createWhole(ctx context.Context, t *turn, w worker, m *batc
 	case err != nil:
 		return nil, err
 	case len(dropped) > 0:
-		if err := r.deleteIncomplete(ctx, t, w, answer); err != nil {
+		if err := r.deleteIncomplete(ctx, t, w, answer.GetUID()); err != nil {
 			return nil, err
 		}
 		return nil, dropsFields(w, dropped)
@@ -195,8 +195,7 @@ func (r *Reconciler) sendWhole(
 }
 
 // deleteIncomplete deletes a mirror that has lost a field, before it runs for long.
-func (r *Reconciler) deleteIncomplete(ctx context.Context, t *turn, w worker, m client.Object) error {
-	uid := m.GetUID()
+func (r *Reconciler) deleteIncomplete(ctx context.Context, t *turn, w worker, uid types.UID) error {
 	err := w.Client().Delete(ctx, named(t.Job), client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if client.IgnoreNotFound(err) != nil {
 		return &workerError{w.Name(), fmt.Errorf("it dropped a field of the Job, which can't be deleted there: %w", err)}
@@ -243,7 +242,7 @@ func recentOf(sent *unstructured.Unstructured) recentfields.Fingerprints {
 
 // patchRecentFields changes recent fields of a mirror in place.
 func (r *Reconciler) patchRecentFields(ctx context.Context, t *turn, w worker, a dispatch.PatchRecentFields) (result, error) {
-	whole, err := r.liveWhole(ctx, t)
+	whole, err := t.liveWhole(ctx)
 	if err != nil {
 		return result{}, err
 	}

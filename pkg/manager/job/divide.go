@@ -75,7 +75,7 @@ func (r *Reconciler) areReturned(ctx context.Context, t *turn, before, next shar
 			continue
 		}
 		var live *batchv1.Job
-		err := t.whole.atWorker(ctx, func(ctx context.Context) (err error) {
+		err := t.allowance.atWorker(ctx, func(ctx context.Context) (err error) {
 			live, err = existingIn(ctx, t, w)
 			return err
 		})

@@ -47,7 +47,7 @@
 // places the Job, or in a live read. What of that isn't kept by every API server (package
 // recentfields) is remembered for the generation that was read. If there is nothing, the typed Job
 // of the cache is whole. Otherwise create.go reads the Job again and sends all of it, to a worker
-// that keepers.go knows to keep these fields. An edited Job is read once for each generation, and
-// the record in its mirror says which one the mirror has; so a manager that starts reads edited
+// that fieldsupport.go knows to keep these fields. An edited Job is read once for each generation,
+// and the record in its mirror says which one the mirror has; so a manager that starts reads edited
 // Jobs only.
 package job

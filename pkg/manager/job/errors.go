@@ -34,7 +34,8 @@ func handlingOf(err error) handling {
 	switch {
 	case errors.Is(err, errWorkerBusy):
 		return ignore
-	case apierrors.IsConflict(err), errors.Is(err, clusters.ErrNotConnected), errors.Is(err, errStale), errors.Is(err, errLeaving), errors.Is(err, errNoPlace):
+	case apierrors.IsConflict(err), errors.Is(err, clusters.ErrNotConnected), errors.Is(err, errStale),
+		errors.Is(err, errJustGone), errors.Is(err, errLeaving), errors.Is(err, errNoPlace):
 		return awaitEvent
 	case ofHub && isRefusal(hub.err):
 		return terminal
@@ -50,6 +51,10 @@ var errWorkerBusy = errors.New("as many reconciles as may be are waiting for the
 // errStale: the hub's cache is older than the hub; its next event enqueues the Job.
 var errStale = errors.New("the hub's cache is stale")
 
+// errJustGone: a mirror went after the snapshot was made; the event of its deletion enqueues the
+// Job, and may tell that it had ended.
+var errJustGone = errors.New("the mirror there has just gone")
+
 // errLeaving: a mirror that the worker's cache doesn't show is being deleted.
 var errLeaving = errors.New("the mirror there has to go first")
 
@@ -59,8 +64,8 @@ type hubError struct{ err error }
 func (e *hubError) Error() string { return "hub: " + e.err.Error() }
 func (e *hubError) Unwrap() error { return e.err }
 
-// takenBackError is a refusal of the hub after the fact. What is left of the write comes as an
-// event of the watch, which would have the Job looked at again at once.
+// strippedError is a refusal of the hub after the fact: its admission has stripped a write. What is
+// left of that comes as an event of the watch, which would have the Job looked at again at once.
 type strippedError struct{ *apierrors.StatusError }
 
 // workerError is an error of a worker's API server.

@@ -21,6 +21,7 @@ func TestHandlingOf(t *testing.T) {
 	}{
 		"the worker is busy":        {fmt.Errorf("Mirrored: %w", errWorkerBusy), ignore},
 		"the hub's cache is behind": {fmt.Errorf("Unmirrored: %w", errStale), awaitEvent},
+		"a mirror has just gone":    {fmt.Errorf("MirrorMissing: %w", errJustGone), awaitEvent},
 		"the hub Job has changed":   {apierrors.NewConflict(jobs, "train", errors.New("changed")), awaitEvent},
 		"the mirror has changed":    {&workerError{"a", apierrors.NewConflict(jobs, "train", errors.New("changed"))}, awaitEvent},
 		"the worker is away":        {&workerError{"a", fmt.Errorf("get: %w", clusters.ErrNotConnected)}, awaitEvent},

@@ -39,14 +39,14 @@ func (r *Reconciler) Explain(ctx context.Context, key types.NamespacedName) (*v1
 	if !r.startup.over() {
 		return nil, apierrors.NewServiceUnavailable("the manager has just started, and is connecting to the workers: try again")
 	}
-	hub := r.whole.open(key)
-	defer hub.release()
-	hub.isOnce = true
+	a := r.whole.open(key)
+	defer a.release()
+	a.isOnce = true
 	weight := int64(wholeBytes)
 	if cached, err := r.gatherer.cachedJob(ctx, key); err == nil && cached != nil {
 		weight = r.whole.weight(cached.UID)
 	}
-	whole, err := hub.readWeighed(ctx, weight)
+	whole, err := a.readWeighed(ctx, weight)
 	switch {
 	case errors.Is(err, errNoPlace):
 		return nil, errBusy
@@ -55,7 +55,7 @@ func (r *Reconciler) Explain(ctx context.Context, key types.NamespacedName) (*v1
 	case err != nil: // whatever the hub refuses to the manager, it's no refusal of the user
 		return nil, apierrors.NewInternalError(fmt.Errorf("the hub doesn't answer for Job %q: %w", key, err))
 	}
-	request, subject, err := r.questionOf(ctx, hub, whole)
+	request, subject, err := r.questionOf(ctx, a, whole)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (r *Reconciler) Explain(ctx context.Context, key types.NamespacedName) (*v1
 var errBusy = apierrors.NewTimeoutError("the manager is busy with other Jobs or explanations, or this one takes too long: try again later", 0)
 
 // questionOf is what a placement of the Job would ask for.
-func (r *Reconciler) questionOf(ctx context.Context, hub *allowance, whole *mirror.Whole) (placement.Request, placement.Subject, error) {
+func (r *Reconciler) questionOf(ctx context.Context, a *allowance, whole *mirror.Whole) (placement.Request, placement.Subject, error) {
 	job := whole.Job
 	refuse := func(format string, args ...any) (placement.Request, placement.Subject, error) {
 		return placement.Request{}, placement.Subject{}, apierrors.NewBadRequest(fmt.Sprintf(format, args...))
@@ -97,7 +97,7 @@ func (r *Reconciler) questionOf(ctx context.Context, hub *allowance, whole *mirr
 		return refuse("Job %q: %v", job.Name, err)
 	}
 	request.Recent = whole.Recent.Paths()
-	if err := r.askedOfGroup(ctx, hub, &request); err != nil {
+	if err := r.askedOfGroup(ctx, a, &request); err != nil {
 		return refuse("Job %q: %v", job.Name, err)
 	}
 	return request, placement.Subject{Placed: placed, Divisible: limit > 1, Suspended: !s.Admission.WantsCapacity(job)}, nil

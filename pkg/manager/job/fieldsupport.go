@@ -10,10 +10,10 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror/recentfields"
 )
 
-// keepers remember which recent fields of a Job's spec each worker keeps, and which it drops: for
-// as long as the worker is connected and has the same version. That a field is dropped is forgotten
-// after a while, too: a feature gate can be switched on in an API server without a break in the
-// connection. That it's kept is seen anew in the answer to each create.
+// fieldSupport remembers which recent fields of a Job's spec each worker keeps, and which it drops:
+// for as long as the worker is connected and has the same version. That a field is dropped is
+// forgotten after a while, too: a feature gate can be switched on in an API server without a break
+// in the connection. That it's kept is seen anew in the answer to each create.
 type fieldSupport struct {
 	clock   clock.PassiveClock
 	expires time.Duration
@@ -22,7 +22,7 @@ type fieldSupport struct {
 	workers map[string]*workerFieldSupport
 }
 
-// keeper is what is remembered of one worker.
+// workerFieldSupport is what is remembered of one worker.
 type workerFieldSupport struct {
 	version string
 	since   time.Time
@@ -37,11 +37,11 @@ type versioned interface {
 	View() clusters.View
 }
 
-// keeperExpires is longer than a worker is passed over for a Job, so that a Job that no worker
-// keeps isn't placed on each of them again and again.
+// fieldSupportExpires is longer than a worker is passed over for a Job, so that a Job whose fields
+// no worker keeps isn't placed on each of them again and again.
 const fieldSupportExpires = 30 * time.Minute
 
-// maxKeeperPaths bounds what is remembered of a worker: when there are more paths, it starts again.
+// maxSupportPaths bounds what is remembered of a worker: when there are more paths, it starts again.
 const maxSupportPaths = 512
 
 func newFieldSupport(clock clock.PassiveClock, expires time.Duration) *fieldSupport {

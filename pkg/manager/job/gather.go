@@ -30,7 +30,7 @@ import (
 // gatherer reads all that is known of a Job, from caches and memory. What it is made of has no
 // method that writes.
 type gatherer struct {
-	hub     client.Reader // the cache
+	cache   client.Reader // of the hub
 	workers interface {
 		view(name string) (workerView, bool)
 		viewHolders(key types.NamespacedName) []workerView
@@ -46,29 +46,28 @@ type gatherer struct {
 	line       *line.Line
 }
 
-// gather makes the snapshot of the Job of an allowance. It returns the hub Job, too, if it was read
-// past the cache.
-func (g *gatherer) gather(ctx context.Context, hub *allowance, k *known, now time.Time) (*dispatch.Snapshot, *mirror.Whole, error) {
-	key := hub.key
+// gather makes the snapshot of the Job of an allowance. If it reads the hub Job past the cache,
+// k.spec has what that says.
+func (g *gatherer) gather(ctx context.Context, a *allowance, k *known, now time.Time) (*dispatch.Snapshot, error) {
+	key := a.key
 	s := &dispatch.Snapshot{Now: now, Origin: g.origin, HubKeys: g.hubKeys, Key: key, Timing: g.timing, WritesInFlight: g.inFlight(), Gone: k.gone}
 	k.seen = map[string]*batchv1.Job{}
 	cached, err := g.cachedJob(ctx, key)
 	if err != nil {
-		return s, nil, err
+		return s, err
 	}
-	s.Job = k.hub.latest(cached, now)
-	k.isShown = s.Job != k.hub.job
-	if err := hub.complete(ctx, s); err != nil {
-		return s, nil, err
+	s.Job = k.lastWrite.latest(cached, now)
+	k.isShown = s.Job != k.lastWrite.job
+	if err := a.complete(ctx, s); err != nil {
+		return s, err
 	}
 	var assigned, from string
-	var whole *mirror.Whole
 	if s.Job != nil {
-		s.Deletion, s.LastStatusWrite, s.MirrorChanged = k.deletion, k.statusWritten, k.mirrorChanged
+		s.Deletion, s.LastStatusWrite, s.UnshownSince = k.deletion, k.statusWritten, k.unshownSince
 		s.PassedOver, s.Admission = k.passedOver, g.admission(ctx, s.Job)
 		s.NotDispatched = g.namespaces.closed(ctx, key.Namespace)
-		if whole, err = g.readWhole(ctx, hub, s, k); err != nil {
-			return s, nil, err
+		if err := g.readWhole(ctx, a, s, k); err != nil {
+			return s, err
 		}
 		assigned, from = hubstate.Get(s.Job, hubstate.Cluster), hubstate.Get(s.Job, hubstate.MovedFrom)
 	}
@@ -82,27 +81,26 @@ func (g *gatherer) gather(ctx context.Context, hub *allowance, k *known, now tim
 	}
 	s.Others = g.others(ctx, s, from, *k)
 	if err := g.findCopied(ctx, s); err != nil {
-		return s, nil, err
+		return s, err
 	}
 	s.Used.Observations = g.used(s)
 	if w := s.Reflected(); w != nil && w.Mirror != nil && s.Job != nil {
 		rejected := k.mirrors[w.Name].rejected
 		w.StatusRejected = rejected != "" && rejected == states(s.Job, w.Mirror)
 	}
-	return s, whole, nil
+	return s, nil
 }
 
 // readWhole reads the hub Job past the cache, if a decision may need that, and sets what is known
 // of its recent fields.
-func (g *gatherer) readWhole(ctx context.Context, hub *allowance, s *dispatch.Snapshot, k *known) (*mirror.Whole, error) {
-	whole, err := hub.refresh(ctx, s, &k.spec, !k.spec.of(s.Job) && g.isEdited(s, *k))
-	if err != nil {
-		return nil, err
+func (g *gatherer) readWhole(ctx context.Context, a *allowance, s *dispatch.Snapshot, k *known) error {
+	if err := a.refresh(ctx, s, &k.spec, !k.spec.of(s.Job) && g.isEdited(s, *k)); err != nil {
+		return err
 	}
 	if k.spec.of(s.Job) {
 		s.Recent = &k.spec.recent
 	}
-	return whole, nil
+	return nil
 }
 
 // isEdited reports whether the spec of an unfinished hub Job has changed since its mirrors were
@@ -130,7 +128,7 @@ func (g *gatherer) isEdited(s *dispatch.Snapshot, k known) bool {
 // cachedJob reads a hub Job from the cache; nil: there is none. It must not be modified.
 func (g *gatherer) cachedJob(ctx context.Context, key types.NamespacedName) (*batchv1.Job, error) {
 	var job batchv1.Job
-	switch err := g.hub.Get(ctx, key, &job, client.UnsafeDisableDeepCopy); {
+	switch err := g.cache.Get(ctx, key, &job, client.UnsafeDisableDeepCopy); {
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
@@ -208,7 +206,7 @@ func (g *gatherer) assigned(s *dispatch.Snapshot, name string, k known) *dispatc
 	w.StartTimeout = line.StartTimeoutOf(&view.Spec, g.timing.StuckTimeout)
 	w.Stockout = g.line.IsStockedOut(s.Job, name)
 	w.Patches, w.Creations = m.patches.of(s, s.Now), m.creations.of(s, s.Now)
-	w.Unmet, w.Settled = m.unmet, m.settled
+	w.Unmet, w.Agreed = m.unmet, m.agreed
 	w.Fits = !s.MayResumeIn(&w) || line.Fits(s.Admission.AsResumed(s.Job), v)
 	if w.Mirror != nil && s.Part == nil {
 		w.Elsewhere = mirror.EndedBefore(s.Job, w.Mirror)
@@ -280,7 +278,7 @@ func (g *gatherer) divided(s *dispatch.Snapshot, k known) *dispatch.Divided {
 // part makes the snapshot of one shard.
 func (g *gatherer) part(s *dispatch.Snapshot, shard shards.Shard, k known) *dispatch.Snapshot {
 	part := *s
-	part.Part = &dispatch.Part{Shard: shard, Whole: s.Job}
+	part.Part = &dispatch.Part{Shard: shard, HubJob: s.Job}
 	follows := false
 	if v, ok := g.workers.view(shard.Worker); ok {
 		follows = shards.Follows(s.Job, v.View().Spec.JobController)

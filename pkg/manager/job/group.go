@@ -24,8 +24,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/util/decoded"
 )
 
-// lookAtGroup reads what is known of the Jobs that belong together with one, and tells them where
-// that one still is.
+// readGroup reads what is known of the Jobs that belong together with one, and tells them where that
+// one still is.
 func (r *Reconciler) readGroup(t *turn) {
 	if t.Job == nil || t.unread != nil || t.Divided != nil || !mirror.Managed(t.Job) || mirror.Finished(t.Job) {
 		return
@@ -54,7 +54,7 @@ func (r *Reconciler) stopAsking(t *turn) {
 	r.enqueueConcerned()
 }
 
-// lookAtConcerned has the Jobs reconciled that a change of another one of their group concerns.
+// enqueueConcerned has the Jobs reconciled that a change of another one of their group concerns.
 func (r *Reconciler) enqueueConcerned() {
 	keys, over := r.store.concerned()
 	if r.startup == nil || !r.startup.elected() {
@@ -81,12 +81,12 @@ func (r *Reconciler) asksForGroup(ctx context.Context, t *turn, a dispatch.Place
 		done.waits, done.waitsForGroup, done.after = hubstate.InLine, true, r.options.Timing.Recheck
 		return &done, nil
 	}
-	q.Kin, err = r.addMates(ctx, t.whole, q.Group, &q.Request)
+	q.Kin, err = r.addMates(ctx, t.allowance, q.Group, &q.Request)
 	return nil, err
 }
 
 // askedOfGroup adds to the request of an explanation what the Job's group asks for.
-func (r *Reconciler) askedOfGroup(ctx context.Context, hub *allowance, request *placement.Request) error {
+func (r *Reconciler) askedOfGroup(ctx context.Context, a *allowance, request *placement.Request) error {
 	id, err := r.store.groups.kinds.Of(request.Job)
 	if err != nil || id == (group.ID{}) {
 		return err
@@ -94,14 +94,14 @@ func (r *Reconciler) askedOfGroup(ctx context.Context, hub *allowance, request *
 	at, forAll := r.line.Place(id, "")
 	request.PassedOver = line.Restricted(request.PassedOver, at, id, r.workers.list())
 	if forAll {
-		_, err = r.addMates(ctx, hub, id, request)
+		_, err = r.addMates(ctx, a, id, request)
 	}
 	return err
 }
 
 // addMates has a Job ask for all of its group that have no room yet, and returns them.
-func (r *Reconciler) addMates(ctx context.Context, hub *allowance, id group.ID, request *placement.Request) ([]group.Kin, error) {
-	kin, err := r.kinOf(ctx, hub, id, keyOf(request.Job))
+func (r *Reconciler) addMates(ctx context.Context, a *allowance, id group.ID, request *placement.Request) ([]group.Kin, error) {
+	kin, err := r.kinOf(ctx, a, id, keyOf(request.Job))
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ const (
 
 // kinOf are the other Jobs of a group that run, or are to: those that there are, and those that a
 // JobSet will have.
-func (r *Reconciler) kinOf(ctx context.Context, whole *allowance, id group.ID, own types.NamespacedName) ([]group.Kin, error) {
+func (r *Reconciler) kinOf(ctx context.Context, a *allowance, id group.ID, own types.NamespacedName) ([]group.Kin, error) {
 	var all group.Kinship
 	counted, read := map[types.NamespacedName]bool{own: true}, int64(0)
 	for _, key := range r.store.jobsOf(id, maxKin, false) {
@@ -148,7 +148,7 @@ func (r *Reconciler) kinOf(ctx context.Context, whole *allowance, id group.ID, o
 	if !id.JobSet {
 		return all.Sorted(), nil
 	}
-	set, err := r.readJobSet(ctx, whole, id)
+	set, err := r.readJobSet(ctx, a, id)
 	if set == nil || err != nil {
 		return all.Sorted(), err
 	}
@@ -161,8 +161,8 @@ func (r *Reconciler) kinOf(ctx context.Context, whole *allowance, id group.ID, o
 
 // readJobSet reads the JobSet of a group; nil: it's gone, or can't be read, so that only the Jobs
 // count that it has already.
-func (r *Reconciler) readJobSet(ctx context.Context, whole *allowance, id group.ID) (*group.JobSet, error) {
-	release, err := whole.Reserve(group.JobSetWeight)
+func (r *Reconciler) readJobSet(ctx context.Context, a *allowance, id group.ID) (*group.JobSet, error) {
+	release, err := a.Reserve(group.JobSetWeight)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func (r *Reconciler) patchPlacement(ctx context.Context, t *turn, changes hubsta
 	next.Conditions = changes.Conditions(t.Job, next.Conditions, r.clock.Now())
 	patch := mirror.StatusPatch(t.Job, &next, mirror.Finalizers(t.Job, true))
 	since := r.guard.Latest()
-	whole, err := t.whole.patchWhole(ctx, t.Job.UID, client.RawPatch(types.MergePatchType, patch))
+	whole, err := t.allowance.patchWhole(ctx, t.Job.UID, client.RawPatch(types.MergePatchType, patch))
 	if err == nil {
 		err = r.checkNotRestored(t, since, whole.Job)
 	}
@@ -50,7 +50,7 @@ func (r *Reconciler) patchPlacement(ctx context.Context, t *turn, changes hubsta
 func (r *Reconciler) patchStatus(ctx context.Context, t *turn, patch []byte) error {
 	defer r.writes.begin()()
 	since := r.guard.Latest()
-	answer, err := t.whole.patchStatus(ctx, t.Job.UID, client.RawPatch(types.MergePatchType, patch))
+	answer, err := t.allowance.patchStatus(ctx, t.Job.UID, client.RawPatch(types.MergePatchType, patch))
 	if err == nil {
 		err = r.checkNotRestored(t, since, answer)
 	}
@@ -64,8 +64,8 @@ func (r *Reconciler) patchStatus(ctx context.Context, t *turn, patch []byte) err
 	return nil
 }
 
-// wentOn returns an error if the hub's answer to a write shows that its etcd was put back: the
-// write rests on a state that isn't the last one. since is the latest before the write.
+// checkNotRestored returns an error if the hub's answer to a write shows that its etcd was put back:
+// the write rests on a state that isn't the last one. since is the latest before the write.
 func (r *Reconciler) checkNotRestored(t *turn, since string, answer *batchv1.Job) error {
 	if answer.ResourceVersion == t.Job.ResourceVersion {
 		return nil // nothing has changed by it
@@ -73,7 +73,7 @@ func (r *Reconciler) checkNotRestored(t *turn, since string, answer *batchv1.Job
 	return r.guard.Compare(since, answer.ResourceVersion)
 }
 
-// tookBack returns an error if the hub's admission has left out what was just written, or what
+// checkStripped returns an error if the hub's admission has left out what was just written, or what
 // every write gives a Job that runs: it would be written again at once, and for ever.
 func checkStripped(answer *batchv1.Job, changes hubstate.Changes) error {
 	lost := ""

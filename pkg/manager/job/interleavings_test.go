@@ -112,7 +112,7 @@ func TestOwnWriteIsDroppedThoughItsEventCameFirst(t *testing.T) {
 	runs(w)
 	w.worker("a").completes(3)
 	w.step(time.Hour)
-	if w.store.open(jobKey).read(w.clock.Now()).hub.job != nil {
+	if w.store.open(jobKey).read(w.clock.Now()).lastWrite.job != nil {
 		t.Error("the last write to the hub is kept")
 	}
 }

@@ -117,16 +117,17 @@ func missingMarks(sent, answer *batchv1.Job) (keys []string) {
 	return keys
 }
 
+// removesText is why a mirror is taken back that lacks marks.
 func removesText(marks []string) string {
 	return "removes " + strings.Join(marks, ", ") + " from Jobs, without which a mirror can't be followed: " +
 		"look for a policy there, and have it leave " + v1alpha1.KeyPrefix + "* alone"
 }
 
-// givesAway is why a mirror is taken back that another Job controller has than the hub asked for:
+// givesAwayText is why a mirror is taken back that another Job controller has than the hub asked for:
 // that can't change any more.
 const givesAwayText = "changes spec.managedBy of Jobs, so that another Job controller has them, or none: look for a policy there"
 
-// stripsPods is why a mirror is taken back of which the Job controller doesn't find its Pods.
+// stripsPodsText is why a mirror is taken back of which the Job controller doesn't find its Pods.
 const stripsPodsText = "removes the label " + v1alpha1.LabelMirrorID + " from Pods, without which their Job controller doesn't find them, " +
 	"and makes more and more: look for a policy there, and have it leave " + v1alpha1.KeyPrefix + "* alone. Pods that were made stay"
 
@@ -315,5 +316,5 @@ func (r *Reconciler) deleteAbandoned(ctx context.Context, t *turn, w worker, exi
 	return r.deleteUnseen(ctx, t, w, existing, metav1.DeletePropagationForeground)
 }
 
-// goes is the error for a mirror that is being deleted, and that no watch shows.
+// leavingError is the error for a mirror that is being deleted, and that no watch shows.
 func leavingError(w worker) error { return &workerError{w.Name(), errLeaving} }

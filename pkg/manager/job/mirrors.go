@@ -130,7 +130,7 @@ func (r *Reconciler) suspendMirror(ctx context.Context, t *turn, w worker, a dis
 	if a.Exactly {
 		patch = mirror.SuspendExactly(a.Mirror)
 	} else {
-		job, err := r.liveJob(ctx, t)
+		job, err := t.liveJob(ctx)
 		wanted := t.Part != nil && job != nil && t.isPlacedAlike(job, w.Name())
 		if stale := job != nil && !shards.IsOn(job, w.Name()); err != nil || !stale && !wanted {
 			return void, err // the cache was behind: its next event enqueues the Job
@@ -148,7 +148,7 @@ func (r *Reconciler) suspendMirror(ctx context.Context, t *turn, w worker, a dis
 
 // unfenceMirror lets a Job continue that the worker's Job controller has fenced.
 func (r *Reconciler) unfenceMirror(ctx context.Context, t *turn, w worker, a dispatch.UnfenceMirror) (result, error) {
-	job, err := r.liveJob(ctx, t)
+	job, err := t.liveJob(ctx)
 	if err != nil || job == nil || !t.isPlacedAlike(job, w.Name()) {
 		return void, err // likewise
 	}

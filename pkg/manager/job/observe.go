@@ -29,7 +29,7 @@ func (s *store) observe(job *batchv1.Job, now time.Time) (echo bool, changed []s
 		}
 		before := m.deletion
 		m.deletion, m.run = deletionOf(job, before, seen), runOf(job)
-		echo = m.hub.observe(job) && m.deletion == before
+		echo = m.lastWrite.observe(job) && m.deletion == before
 	})
 	return echo, changed
 }
@@ -97,7 +97,7 @@ func (r *record) wrote(job *batchv1.Job, now time.Time) (changed []string) {
 	r.updateLocked(func(m *memory) {
 		m.answered, m.answer, m.hubRefusals = now, job.ResourceVersion, 0
 		if !isLast {
-			m.hub, m.run = ownWrite{job: held, at: now}, runOf(job)
+			m.lastWrite, m.run = ownWrite{job: held, at: now}, runOf(job)
 		}
 	})
 	return changed
@@ -131,8 +131,8 @@ func (s *store) observeMirror(worker string, key types.NamespacedName, m, last *
 			}
 		})
 	}
-	if r.mirrorChanged.IsZero() && !hasEnded {
-		r.updateLocked(func(m *memory) { m.mirrorChanged = now })
+	if r.unshownSince.IsZero() && !hasEnded {
+		r.updateLocked(func(m *memory) { m.unshownSince = now })
 	}
 	return false
 }

@@ -221,8 +221,7 @@ func TestLooksAtLargeJobsArePaced(t *testing.T) {
 				if err := a.complete(t.Context(), s); err != nil {
 					return err
 				}
-				_, err := a.refresh(t.Context(), s, &seenSpec{}, false)
-				return err
+				return a.refresh(t.Context(), s, &seenSpec{}, false)
 			}
 			for second := range 60 {
 				for range 10 * 60 {

@@ -59,8 +59,9 @@ type Reconciler struct {
 	explaining chan struct{}
 	// sideBySide calls a function for each of some shards.
 	sideBySide func(n int, call func(i int))
-	// background runs what no Job waits for, and enqueue has a Job reconciled after that.
-	background     func(func())
+	// background runs what no Job waits for.
+	background func(func())
+	// enqueueRelated is triggers.EnqueueRelated.
 	enqueueRelated func(...types.NamespacedName)
 	// writes are those to the hub.
 	writes *hubWrites
@@ -80,8 +81,8 @@ type turn struct {
 	*dispatch.Snapshot
 	record *record
 	known  known
-	// whole is the way to all that the hub has of the Job.
-	whole *allowance
+	// allowance is the way to all that the hub has of the Job.
+	allowance *allowance
 	// unread is why the Job couldn't be read; nothing may be decided then.
 	unread error
 }
@@ -102,7 +103,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, nil
 	}
 	mayPlace := r.startup.over()
-	defer func() { r.line.Settle(request.NamespacedName, mayPlace) }()
+	defer r.line.Settle(request.NamespacedName, mayPlace)
 	for range maxSteps {
 		if ctx.Err() != nil {
 			return ctrl.Result{}, nil // the next leader continues
@@ -117,7 +118,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 // step does what is to be done about a Job now; again: another step may follow.
 func (r *Reconciler) step(ctx context.Context, key types.NamespacedName) (next ctrl.Result, again bool, err error) {
 	t := r.look(ctx, key)
-	defer t.whole.release()
+	defer t.allowance.release()
 	if t.unread != nil {
 		next, err = r.afterError(ctx, t, t.unread)
 		return next, false, err
@@ -154,14 +155,14 @@ func (r *Reconciler) look(ctx context.Context, key types.NamespacedName) *turn {
 	for _, worker := range rec.placedOn() {
 		r.line.Fill(ctx, worker)
 	}
-	t := &turn{record: rec, whole: r.whole.open(key)}
-	var whole *mirror.Whole
-	if t.Snapshot, whole, t.unread = r.gatherer.gather(ctx, t.whole, &k, now); whole != nil {
-		rec.sawWhole(whole)
+	t := &turn{record: rec, allowance: r.whole.open(key)}
+	seen := k.spec.generation
+	if t.Snapshot, t.unread = r.gatherer.gather(ctx, t.allowance, &k, now); k.spec.generation != seen {
+		rec.update(func(m *memory) { m.spec = k.spec })
 	}
 	t.known = k
 	if id := rec.indexedID(); t.Job != nil && id != unseen && id != idOf(t.Job) {
-		t.whole.release()
+		t.allowance.release()
 		r.forget(key, id) // the event of its deletion is late; the cache has the next Job of the name
 		return r.look(ctx, key)
 	}
@@ -188,12 +189,12 @@ func (r *Reconciler) finish(t *turn, plan dispatch.Plan, result result) ctrl.Res
 	t.record.update(func(m *memory) {
 		m.reported.keep(append(result.reports, plan.Reports...))
 		if !plan.Behind {
-			m.mirrorChanged = time.Time{}
+			m.unshownSince = time.Time{}
 		} else if after > 0 {
 			m.lookDue = t.Now.Add(after)
 		}
-		if t.known.isShown && m.hub == t.known.hub {
-			m.hub = ownWrite{} // the event came before the answer: no other will drop it
+		if t.known.isShown && m.lastWrite == t.known.lastWrite {
+			m.lastWrite = ownWrite{} // the event came before the answer: no other will drop it
 		}
 		if t.Job == nil || mirror.Finished(t.Job) {
 			m.forgetLasts()
@@ -242,7 +243,7 @@ func (r *Reconciler) afterError(ctx context.Context, t *turn, err error) (ctrl.R
 		return ctrl.Result{RequeueAfter: awaitAtMost}, nil
 	case terminal:
 		wait := hubBackoff(t)
-		if takenBack := (*strippedError)(nil); errors.As(err, &takenBack) {
+		if stripped := (*strippedError)(nil); errors.As(err, &stripped) {
 			wait = min(wait, maxStrippedWait)
 			t.record.update(func(m *memory) { m.retryHub = t.Now.Add(wait) })
 		}
@@ -254,8 +255,8 @@ func (r *Reconciler) afterError(ctx context.Context, t *turn, err error) (ctrl.R
 	}
 }
 
-// maxTakenBack is the longest wait before a write is tried again that the hub has taken back: the
-// Job isn't looked at meanwhile.
+// maxStrippedWait is the longest wait before a write is tried again that the hub's admission has
+// stripped: the Job isn't looked at meanwhile.
 const maxStrippedWait = time.Minute
 
 // hubBackoff is how long the next write waits after the hub refused some in a row: 1 s, doubled

@@ -47,17 +47,18 @@ type memory struct {
 	run run
 	// firstSeen is when this process first saw the hub Job unfinished.
 	firstSeen time.Time
-	// hub is the last write to the hub Job, answered when the hub last answered one, and answer the
-	// resourceVersion of that.
-	hub      ownWrite
-	answered time.Time
-	answer   string
+	// lastWrite is the last write to the hub Job, answered when the hub last answered one, and answer
+	// the resourceVersion of that.
+	lastWrite ownWrite
+	answered  time.Time
+	answer    string
 	// spec is what was last read of the hub Job's spec as its API server sent it.
 	spec seenSpec
 	// statusWritten is when the hub Job's status was last written.
 	statusWritten time.Time
-	// mirrorChanged is when the first change of a mirror arrived that the hub Job doesn't show.
-	mirrorChanged time.Time
+	// unshownSince is when the first change of a mirror arrived that the hub Job doesn't show; zero: it
+	// shows all.
+	unshownSince time.Time
 	// lookDue is when the Job is looked at again as its status waits to be written; zero: it doesn't,
 	// or a look is under way. Progress waits for that look.
 	lookDue time.Time
@@ -68,7 +69,7 @@ type memory struct {
 	gone dispatch.Gone
 	// hubRefusals counts the writes to the hub Job that the hub refused in a row.
 	hubRefusals int
-	// retryHub is when to look at the Job again of which the hub took a write back.
+	// retryHub is when to look at the Job again of which the hub's admission stripped a write.
 	retryHub time.Time
 	// passedOver has the reason for which a worker can't take the Job for a while.
 	passedOver map[string]obstacle
@@ -135,8 +136,8 @@ type mirrorMemory struct {
 	takenBack string
 	// unmet is the last patch, if the worker didn't take it.
 	unmet dispatch.Unmet
-	// settled is the digest of what mirror and hub Job agreed in at the last look.
-	settled digest.Digest
+	// agreed is the digest of what mirror and hub Job agreed in at the last look.
+	agreed digest.Digest
 	// patches and creations count the writes for what the mirror is to be.
 	patches, creations attempts
 	// asked is the mirror or Pod that the worker's events were read for, askedAt when, and answer what
@@ -223,7 +224,7 @@ func (k *known) awaitsMirror(now time.Time) bool {
 // forgetLife drops what only matters while a hub Job or its Pods may change: nothing more is
 // awaited of them. What the hub shows later is compared with its account anew, as after a restart.
 func (m *memory) forgetLife() {
-	m.firstSeen, m.answered, m.statusWritten, m.mirrorChanged = time.Time{}, time.Time{}, time.Time{}, time.Time{}
+	m.firstSeen, m.answered, m.statusWritten, m.unshownSince = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	m.answer, m.spec, m.returning = "", seenSpec{}, returning{}
 	m.passedOver, m.obstacles, m.usedBefore, m.rejected = nil, nil, nil, ""
 }

@@ -89,8 +89,8 @@ func (r *Reconciler) connect(workers workers, queues queues, q queue.Queue) *tri
 	r.startup = newStartup(workers, t.enqueueAll, func() { r.line.JudgeFirst(r.store.unplaced()) }, t.enqueueAfterStart)
 	r.line = line.New(lineWorkers{workers, r.fieldSupport}, &lineJobs{Reconciler: r, triggers: t}, r.store.runtimes, r.clock, r.options.Timing.StuckTimeout)
 	r.gatherer = &gatherer{
-		line: r.line,
-		hub:  r.cache, namespaces: r.hubNamespaces, workers: views{workers}, admission: queues.Admission, origin: r.options.Origin, hubKeys: r.options.HubKeys,
+		line:  r.line,
+		cache: r.cache, namespaces: r.hubNamespaces, workers: views{workers}, admission: queues.Admission, origin: r.options.Origin, hubKeys: r.options.HubKeys,
 		timing: r.options.Timing,
 		carried: func(at copier.Place, mirror types.UID) (copier.Copied, bool) {
 			return r.copier.Tracker.Get(at, mirror)

@@ -151,7 +151,7 @@ func TestForgottenStaysForgotten(t *testing.T) {
 	if len(s.records)+len(s.counts)+len(s.onWorker)+len(s.waiting) != 0 {
 		t.Errorf("came back: %+v", s)
 	}
-	if k := s.open(keyOf(job)).read(noon); k.passedOver != nil || k.mirrors != nil || k.hub.job != nil {
+	if k := s.open(keyOf(job)).read(noon); k.passedOver != nil || k.mirrors != nil || k.lastWrite.job != nil {
 		t.Errorf("the next Job of the name starts with %+v", k)
 	}
 }
@@ -184,14 +184,14 @@ func TestObservedMirrors(t *testing.T) {
 	key, mirror := keyOf(state("m", "")), state("m", "10")
 	rec := s.open(key)
 	rec.updateMirror("a", func(m *mirrorMemory) { m.write = ownWrite{job: mirror, at: noon} })
-	if !s.observeMirror("a", key, mirror, nil, noon) || !rec.read(noon).mirrorChanged.IsZero() {
+	if !s.observeMirror("a", key, mirror, nil, noon) || !rec.read(noon).unshownSince.IsZero() {
 		t.Error("what was written isn't taken for an echo")
 	}
-	if s.observeMirror("a", key, state("m", "11"), nil, noon) || rec.read(noon).mirrorChanged != noon {
+	if s.observeMirror("a", key, state("m", "11"), nil, noon) || rec.read(noon).unshownSince != noon {
 		t.Error("a change isn't noted")
 	}
 	s.observeMirror("a", key, nil, nil, noon.Add(time.Hour))
-	if got := rec.read(noon).mirrorChanged; got != noon {
+	if got := rec.read(noon).unshownSince; got != noon {
 		t.Errorf("waits since %s, want the first change", got)
 	}
 	s.forgetWorker("a")

@@ -163,7 +163,7 @@ func (t *triggers) WorkerRestored(worker string) {
 	t.copier.Tracker.ForgetWorker(worker)
 }
 
-// lookAtWorker has all Jobs looked at that a worker's change may concern.
+// enqueueForWorker has all Jobs reconciled that a worker's change may concern.
 func (t *triggers) enqueueForWorker(worker string) {
 	t.line.WorkerChanged(worker)
 	t.Enqueue(t.store.mirroredIn(worker)...)
@@ -176,7 +176,7 @@ func (t *triggers) enqueueForWorker(worker string) {
 	t.EnqueueUnplaced()
 }
 
-// seekUnmarked has the Jobs of this origin looked at that only their Pods show. A mirror may lose
+// enqueueUnmarked has the Jobs of this origin reconciled that only their Pods show. A mirror may lose
 // its marks while no process sees it that knows its UID.
 func (t *triggers) enqueueUnmarked() {
 	for _, w := range t.workers.list() {

@@ -38,7 +38,7 @@ func (r *Reconciler) verifyWanted(ctx context.Context, t *turn, worker string) e
 	if age >= 0 && age < answerExpires && !ownwrite.NewerVersion(k.answer, t.hubJob().ResourceVersion) {
 		return t.checkWanted(t.hubJob(), worker)
 	}
-	job, err := r.liveJob(ctx, t)
+	job, err := t.liveJob(ctx)
 	if err == nil {
 		err = r.guard.Check(ctx)
 	}
@@ -54,7 +54,7 @@ func (r *Reconciler) wholeWanted(ctx context.Context, t *turn, worker string) (*
 	if seen := t.record.read(t.Now).spec; seen.of(t.Job) && len(seen.recent) == 0 {
 		return nil, r.verifyWanted(ctx, t, worker)
 	}
-	whole, err := r.liveWhole(ctx, t)
+	whole, err := t.liveWhole(ctx)
 	if err == nil {
 		err = r.guard.Check(ctx)
 	}
@@ -70,7 +70,7 @@ func (r *Reconciler) wholeWanted(ctx context.Context, t *turn, worker string) (*
 // hubJob is the Job as the hub has it, also in the turn of one of its shards.
 func (t *turn) hubJob() *batchv1.Job {
 	if t.Part != nil {
-		return t.Part.Whole
+		return t.Part.HubJob
 	}
 	return t.Job
 }
@@ -93,11 +93,11 @@ func (t *turn) isPlacedAlike(job *batchv1.Job, worker string) bool {
 }
 
 // liveJob reads the hub Job past the cache; nil: it is gone, or another one has its name.
-func (*Reconciler) liveJob(ctx context.Context, t *turn) (*batchv1.Job, error) {
+func (t *turn) liveJob(ctx context.Context) (*batchv1.Job, error) {
 	if t.Job == nil {
 		return nil, nil
 	}
-	job, err := t.whole.read(ctx, t.Job.UID)
+	job, err := t.allowance.read(ctx, t.Job.UID)
 	if err != nil || job.UID != t.Job.UID {
 		return nil, client.IgnoreNotFound(err)
 	}
@@ -105,11 +105,11 @@ func (*Reconciler) liveJob(ctx context.Context, t *turn) (*batchv1.Job, error) {
 }
 
 // liveWhole is liveJob with all that the API server sends.
-func (*Reconciler) liveWhole(ctx context.Context, t *turn) (*mirror.Whole, error) {
+func (t *turn) liveWhole(ctx context.Context) (*mirror.Whole, error) {
 	if t.Job == nil {
 		return nil, nil
 	}
-	whole, err := t.whole.readWhole(ctx, t.Job.UID)
+	whole, err := t.allowance.readWhole(ctx, t.Job.UID)
 	if err != nil || whole.Job.UID != t.Job.UID {
 		return nil, client.IgnoreNotFound(err)
 	}
@@ -119,7 +119,7 @@ func (*Reconciler) liveWhole(ctx context.Context, t *turn) (*mirror.Whole, error
 
 // isStale asks the hub itself whether the Job isn't placed on a worker.
 func (r *Reconciler) isStale(ctx context.Context, t *turn, worker string) (bool, error) {
-	job, err := r.liveJob(ctx, t)
+	job, err := t.liveJob(ctx)
 	return job != nil && !shards.IsOn(job, worker), err
 }
 
@@ -174,7 +174,7 @@ func (r *Reconciler) mayDelete(ctx context.Context, t *turn, w worker, a dispatc
 	}
 	if may && err == nil && a.VerifyPart {
 		var job *batchv1.Job
-		job, err = r.liveJob(ctx, t)
+		job, err = t.liveJob(ctx)
 		may = job != nil && t.isPlacedAlike(job, w.Name())
 	}
 	if may && err == nil && (a.VerifyGone != "" || a.VerifyStale || a.VerifyPart) {

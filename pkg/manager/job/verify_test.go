@@ -89,7 +89,7 @@ func verify(t *testing.T, hub client.Reader, cached *batchv1.Job, age time.Durat
 	rec.update(func(m *memory) { m.answered = noon.Add(-age) })
 	err := r.verifyWanted(t.Context(), &turn{
 		Snapshot: &dispatch.Snapshot{Key: keyOf(cached), Job: cached}, record: rec,
-		whole: newWholeJobs(nil, hub, r.clock, nil).open(keyOf(cached)),
+		allowance: newWholeJobs(nil, hub, r.clock, nil).open(keyOf(cached)),
 	}, "a")
 	if err != nil && !errors.Is(err, errStale) {
 		t.Fatal(err)

@@ -68,16 +68,15 @@ func (a *allowance) Reserve(bytes int64) (release func(used int64), err error) {
 }
 
 // refresh reads the Job of a snapshot again, with its template and what is seen of its recent
-// fields, if a decision may need them. It returns the Job with all that the API server sends, if
-// that was read.
-func (a *allowance) refresh(ctx context.Context, s *dispatch.Snapshot, seen *seenSpec, isEdited bool) (*mirror.Whole, error) {
+// fields, if a decision may need them.
+func (a *allowance) refresh(ctx context.Context, s *dispatch.Snapshot, seen *seenSpec, isEdited bool) error {
 	var whole *mirror.Whole
 	var job *batchv1.Job
 	var err error
 	isKnown, needed := seen.of(s.Job), mirror.Light(s.Job) && needsTemplate(s)
 	switch {
 	case !needed && !isEdited:
-		return nil, nil
+		return nil
 	case !a.looks.mayLook(a.key.Namespace, a.weight(s.Job.UID)):
 		err = errNoPlace
 	case isKnown:
@@ -91,12 +90,12 @@ func (a *allowance) refresh(ctx context.Context, s *dispatch.Snapshot, seen *see
 		err = errStale
 	}
 	if err := takeOver(s, job, err); err != nil {
-		return nil, err
+		return err
 	}
 	if whole != nil {
 		*seen = seenSpec{job.Generation, whole.Recent}
 	}
-	return whole, nil
+	return nil
 }
 
 // complete reads the Job of a snapshot again, if the cache has a stub of it.

@@ -89,7 +89,7 @@ func TestLargeAnswersOfTheHubAreNotRemembered(t *testing.T) {
 	s := newStore(line.NewRuntimes())
 	small := aJob("small")
 	s.open(keyOf(small)).wrote(small, noon)
-	if held := s.open(keyOf(small)).hub.job; held != small {
+	if held := s.open(keyOf(small)).lastWrite.job; held != small {
 		t.Errorf("of a small Job is remembered %v", held)
 	}
 	proto, err := tinyJob(10_000).Marshal()
@@ -181,9 +181,11 @@ func TestWhichJobsAreReadAgain(t *testing.T) {
 			if row.world != nil {
 				row.world(s)
 			}
-			got, err := newWholeJobs(nil, hub, testingclock.NewFakeClock(noon), nil).open(jobKey).refresh(t.Context(), s, &seenSpec{generation: -1}, row.edited)
-			if err != nil || hub.reads != row.reads || got != nil != (row.reads > 0) || got != nil && mirror.Light(got.Job) {
-				t.Errorf("%d reads, want %d; got %v, %v", hub.reads, row.reads, got, err)
+			seen := seenSpec{generation: -1}
+			err := newWholeJobs(nil, hub, testingclock.NewFakeClock(noon), nil).open(jobKey).refresh(t.Context(), s, &seen, row.edited)
+			wasRead := seen.of(s.Job)
+			if err != nil || hub.reads != row.reads || wasRead != (row.reads > 0) || wasRead && mirror.Light(s.Job) {
+				t.Errorf("%d reads, want %d; seen %+v, %v", hub.reads, row.reads, seen, err)
 			}
 		})
 	}
@@ -244,9 +246,10 @@ func TestAKnownSpecIsReadWithTypes(t *testing.T) {
 		light.Generation = generation
 		mirror.Lighten(light)
 		s := &dispatch.Snapshot{Job: light, Key: jobKey}
-		whole, err := newWholeJobs(nil, typed, testingclock.NewFakeClock(noon), nil).open(jobKey).refresh(t.Context(), s, &seenSpec{generation: generation}, false)
-		if !errors.Is(err, want) || whole != nil || want == nil && mirror.Light(s.Job) {
-			t.Errorf("generation %d: %v, %v; light: %t", generation, whole, err, mirror.Light(s.Job))
+		seen := seenSpec{generation: generation}
+		err := newWholeJobs(nil, typed, testingclock.NewFakeClock(noon), nil).open(jobKey).refresh(t.Context(), s, &seen, false)
+		if !errors.Is(err, want) || !seen.of(light) || want == nil && mirror.Light(s.Job) {
+			t.Errorf("generation %d: %+v, %v; light: %t", generation, seen, err, mirror.Light(s.Job))
 		}
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror/recentfields"
 )
 
-// settledEdits are what may happen to a Job or a mirror. Those of the spec count as API servers
+// agreedEdits are what may happen to a Job or a mirror. Those of the spec count as API servers
 // count them.
-var settledEdits = []change{
+var agreedEdits = []change{
 	running, ended, announced, suspend, resume, managedBy("example.org/other"), zone("b"), cpu("2"), scaled(3, 3), halted,
 	func(j *batchv1.Job) { j.Status = batchv1.JobStatus{} },
 	func(j *batchv1.Job) { j.Status.Succeeded++ },
@@ -40,7 +40,7 @@ func announced(j *batchv1.Job) {
 	j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobSuccessCriteriaMet, Status: corev1.ConditionTrue})
 }
 
-var settledTargets = []func(*Target){
+var agreedTargets = []func(*Target){
 	func(t *Target) { t.Minor++ },
 	func(t *Target) { t.Suspended = !t.Suspended },
 	func(t *Target) { t.FreshStart = !t.FreshStart },
@@ -51,7 +51,7 @@ var settledTargets = []func(*Target){
 
 // Whatever happens: while the digest stays the same, Drift gives the same answer. While only the
 // statuses of a Job that runs change, it stays the same.
-func TestSettled(t *testing.T) {
+func TestAgreedDigest(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	pick := func(from []change) change { return from[random.IntN(len(from))] }
 	same, kept := 0, 0
@@ -65,13 +65,13 @@ func TestSettled(t *testing.T) {
 			spec := []*batchv1.JobSpec{hub.Spec.DeepCopy(), m.Spec.DeepCopy()}
 			switch random.IntN(5) {
 			case 0:
-				pick(settledEdits)(hub)
+				pick(agreedEdits)(hub)
 			case 1:
-				settledTargets[random.IntN(len(settledTargets))](&target)
+				agreedTargets[random.IntN(len(agreedTargets))](&target)
 			case 2:
 				m.Finalizers = append(m.Finalizers, "example.org/other")
 			default:
-				pick(settledEdits)(m)
+				pick(agreedEdits)(m)
 			}
 			for i, j := range []*batchv1.Job{hub, m} {
 				if j.Annotations == nil {
@@ -85,9 +85,9 @@ func TestSettled(t *testing.T) {
 		for range random.IntN(3) {
 			edit()
 		}
-		before, was := Settled(hub, m, target), Drift(hub, m, target)
+		before, was := AgreedDigest(hub, m, target), Drift(hub, m, target)
 		edit()
-		after, is := Settled(hub, m, target), Drift(hub, m, target)
+		after, is := AgreedDigest(hub, m, target), Drift(hub, m, target)
 		switch {
 		case before == 0 || before != after:
 			continue
@@ -105,12 +105,12 @@ func TestSettled(t *testing.T) {
 }
 
 // All that Drift reads of the metadata is in it.
-func TestSettledReads(t *testing.T) {
+func TestAgreedDigestReads(t *testing.T) {
 	hub := job().Label("app", "pi").Annotation("note", "n").Generation(1).Obj()
 	m := mirrorOf(hub, aTarget)
 	m.UID, m.Generation = "mirror", 1
-	is := Settled(hub, m, aTarget)
-	if is == 0 || is != Settled(hub.DeepCopy(), m.DeepCopy(), aTarget) {
+	is := AgreedDigest(hub, m, aTarget)
+	if is == 0 || is != AgreedDigest(hub.DeepCopy(), m.DeepCopy(), aTarget) {
 		t.Fatal("the digest of the same isn't the same")
 	}
 	for name, edit := range map[string]func(hub, m *batchv1.Job, target *Target){
@@ -132,8 +132,8 @@ func TestSettledReads(t *testing.T) {
 		target := aTarget
 		target.Recent = &recentfields.Fingerprints{}
 		a, b := hub.DeepCopy(), m.DeepCopy()
-		before := Settled(a, b, target)
-		if edit(a, b, &target); Settled(a, b, target) == before {
+		before := AgreedDigest(a, b, target)
+		if edit(a, b, &target); AgreedDigest(a, b, target) == before {
 			t.Errorf("%s: the digest is the same", name)
 		}
 	}
