@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
@@ -45,6 +46,24 @@ func TestAttemptMetrics(t *testing.T) {
 	w.step(time.Second)
 	if got := w.store.unschedulable(); len(got) > 0 {
 		t.Errorf("still waiting: %v", got)
+	}
+}
+
+// An attempt whose Job is gone by the write counts as an error, whether the Job is divided or not.
+func TestAttemptsForJobsThatAreGone(t *testing.T) {
+	for name, job := range map[string]*batchv1.Job{"one worker": aJob("train"), "several": divisible(4, 4)} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			attempts := func(result string) float64 { return counted(t, "jobferry_placement_attempts_total", result) }
+			placed, failed := attempts("scheduled"), attempts("error")
+			w.submits(job)
+			w.deliver()
+			w.deletes(metav1.DeletePropagationBackground)
+			w.run()
+			if attempts("scheduled") != placed || attempts("error")-failed != 1 {
+				t.Errorf("%v scheduled, %v errors", attempts("scheduled")-placed, attempts("error")-failed)
+			}
+		})
 	}
 }
 

@@ -51,7 +51,7 @@ func (r *Reconciler) divide(ctx context.Context, t *turn, a dispatch.Divide) (re
 	}
 	changes := placementOfShards(t.Job, next, a.Stop)
 	job, err := r.writePlacement(ctx, t, changes)
-	countAttempt(resultOf(err == nil), took)
+	countAttempt(resultOf(job != nil), took)
 	if err != nil || job == nil {
 		t.record.await(false)
 		return result{}, err
