@@ -10,7 +10,8 @@ import (
 
 // AgreedDigest is a digest of what Drift reads of a Job that runs, of its mirror and of the target:
 // all but the statuses, which don't matter then. Drift gives the same answer as long as the digest
-// is the same. API servers count the changes of a spec by its generation. Zero: the statuses matter.
+// is the same. API servers count the changes of a spec by its generation. Zero: the statuses
+// matter.
 func AgreedDigest(hub, mirror *batchv1.Job, target Target) digest.Digest {
 	switch {
 	case Suspended(hub), Suspended(mirror), Finished(hub), Finished(mirror), workQueue(hub):

@@ -44,13 +44,13 @@ func outcome(r *reflection) {
 // counters that show Pods are stale.
 func (r *reflection) end(e ending) {
 	reported := &r.mirror.Status
-	final := findCondition(reported, e.final)
-	if isTrue(reported, e.interim) {
-		r.ensureTrue(e.interim, *findCondition(reported, e.interim))
+	interim, final := TrueCondition(reported, e.interim), TrueCondition(reported, e.final)
+	if interim != nil {
+		r.ensureTrue(e.interim, *interim)
 	} else {
 		r.ensureTrue(e.interim, e.announce(*final))
 	}
-	if !isTrue(reported, e.final) {
+	if final == nil {
 		return
 	}
 	if until := r.countersStaleAt(final); r.podsRemain() && r.now.Before(until) {

@@ -16,8 +16,8 @@ import (
 func Seed(hub *batchv1.Job, freshStart bool) (batchv1.JobStatus, bool) {
 	var seed batchv1.JobStatus
 	for _, e := range []ending{success, failure} {
-		if isTrue(&hub.Status, e.interim) {
-			seed.Conditions = append(seed.Conditions, *findCondition(&hub.Status, e.interim))
+		if c := TrueCondition(&hub.Status, e.interim); c != nil {
+			seed.Conditions = append(seed.Conditions, *c)
 		}
 	}
 	if freshStart || workQueue(hub) || !progressed(&hub.Status) {

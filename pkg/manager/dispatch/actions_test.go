@@ -18,7 +18,7 @@ func words(action Action) string {
 	case Restore:
 		return "restore to " + a.To
 	case ConfirmLeft:
-		return "confirm that " + a.From + " is left"
+		return "confirm that " + a.Name + " is left"
 	case CreateMirror:
 		if mirror.Suspended(a.Mirror) {
 			return "create suspended in " + a.Name

@@ -178,7 +178,7 @@ func (s *Snapshot) decideInWorker() Plan {
 // that nothing of it is left in the one before: the hub remembers only the last one.
 func (p *Plan) confirmFormer(s *Snapshot) {
 	if former := s.former(); former != nil && slices.ContainsFunc(p.Actions, startsOrLeaves) {
-		p.Actions = append([]Action{ConfirmLeft{former.Name}}, p.Actions...)
+		p.Actions = append([]Action{ConfirmLeft{At{Name: former.Name}}}, p.Actions...)
 		p.awaitRelease(s, former)
 	}
 }

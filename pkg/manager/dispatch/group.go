@@ -13,7 +13,7 @@ func planGroupElsewhere(s *Snapshot, w *Worker) Plan {
 	plan := Plan{After: s.Timing.Recheck, Reports: []Report{note(v1alpha1.EventMoving, fmt.Sprintf(
 		"Waiting for the other Jobs of %s to leave worker %s, before the Job starts in worker %s", s.Group.ID, s.Group.Elsewhere, w.Name))}}
 	if former := s.former(); former != nil && !former.hasLeft() {
-		plan.Actions, plan.Again = []Action{ConfirmLeft{former.Name}}, true
+		plan.Actions, plan.Again = []Action{ConfirmLeft{At{Name: former.Name}}}, true
 		plan.awaitRelease(s, former)
 	}
 	return plan

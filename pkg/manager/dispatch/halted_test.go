@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // counts has the Job show so many Pods that are active, ready and terminating.
@@ -48,7 +49,7 @@ func TestHalted(t *testing.T) {
 		reports string
 	}
 	for name, row := range map[string]halts{
-		"they run":                           {running, is("", 0, PodsReport{Bound: 2, Running: 2}), recheck, ""},
+		"they run":                           {running, is("", 0, PodsReport{Report: placement.Report{Bound: 2, Running: 2}}), recheck, ""},
 		"ended since now":                    {running, is("", 0, PodsReport{}), 30 * time.Second, ""},
 		"ended, but halted before otherwise": {running, is(unready, time.Hour, PodsReport{}), 30 * time.Second, ""},
 		"ended, not yet news":                {running, is(uncounted, 20*time.Second, PodsReport{}), 10 * time.Second, ""},
@@ -56,16 +57,16 @@ func TestHalted(t *testing.T) {
 			"Deferred: The Job's Pods have ended in worker a, but its Job controller hasn't counted them"},
 		"ended, of a controller with a name": {running, byWorker, recheck, "its Job controller (jobferry.dev/worker) hasn't"},
 		"ended at last, told":                {leaving, is(uncounted, time.Hour, PodsReport{}), recheck, "hasn't counted them"},
-		"one still runs":                     {running, is(uncounted, time.Hour, PodsReport{Bound: 1, Running: 1}), recheck, ""},
+		"one still runs":                     {running, is(uncounted, time.Hour, PodsReport{Report: placement.Report{Bound: 1, Running: 1}}), recheck, ""},
 		"Pods aren't watched":                {running, unwatched, recheck, ""},
-		"they are to end":                    {leaving, is(lingering, 59*time.Second, PodsReport{Bound: 1}), time.Second, ""},
-		"they don't end, told":               {leaving, is(lingering, time.Minute, PodsReport{Bound: 1, Unready: 1}), recheck, "PodsWaiting: Worker a: 1 Pods don't end: 1 of them are on nodes that aren't ready"},
-		"they have more time":                {grace, is(lingering, 10*time.Minute, PodsReport{Bound: 1}), 30 * time.Second, ""},
-		"another runs in its place":          {replaced, is(lingering, time.Hour, PodsReport{Bound: 2, Running: 2}), recheck, ""},
-		"none is ready, not yet news":        {waiting, is(unready, 20*time.Second, PodsReport{Bound: 2, Running: 2}), 10 * time.Second, ""},
-		"none is ready, told":                {waiting, is(unready, time.Minute, PodsReport{Bound: 2, Running: 1, Unready: 1}), recheck, "PodsWaiting: Worker a: 2 Pods are there, and none is ready: 1 of them are on nodes"},
-		"none runs yet, on its way":          {waiting, is("", 0, PodsReport{Bound: 2}), recheck, ""},
-		"none runs yet, and its node's gone": {waiting, is(unready, time.Minute, PodsReport{Bound: 2, Unready: 2}), recheck, "none is ready: 2 of them are on nodes that aren't ready"},
+		"they are to end":                    {leaving, is(lingering, 59*time.Second, PodsReport{Report: placement.Report{Bound: 1}}), time.Second, ""},
+		"they don't end, told":               {leaving, is(lingering, time.Minute, PodsReport{Report: placement.Report{Bound: 1, Unready: 1}}), recheck, "PodsWaiting: Worker a: 1 Pods don't end: 1 of them are on nodes that aren't ready"},
+		"they have more time":                {grace, is(lingering, 10*time.Minute, PodsReport{Report: placement.Report{Bound: 1}}), 30 * time.Second, ""},
+		"another runs in its place":          {replaced, is(lingering, time.Hour, PodsReport{Report: placement.Report{Bound: 2, Running: 2}}), recheck, ""},
+		"none is ready, not yet news":        {waiting, is(unready, 20*time.Second, PodsReport{Report: placement.Report{Bound: 2, Running: 2}}), 10 * time.Second, ""},
+		"none is ready, told":                {waiting, is(unready, time.Minute, PodsReport{Report: placement.Report{Bound: 2, Running: 1, Unready: 1}}), recheck, "PodsWaiting: Worker a: 2 Pods are there, and none is ready: 1 of them are on nodes"},
+		"none runs yet, on its way":          {waiting, is("", 0, PodsReport{Report: placement.Report{Bound: 2}}), recheck, ""},
+		"none runs yet, and its node's gone": {waiting, is(unready, time.Minute, PodsReport{Report: placement.Report{Bound: 2, Unready: 2}}), recheck, "none is ready: 2 of them are on nodes that aren't ready"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lookRow{hub: hubJob(placedOn("a"), row.status), mirror: mirrorOf(hubJob(row.status), row.status), given: row.given, after: row.after, reports: row.reports}.check(t)

@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,7 +24,7 @@ func planMissing(s *Snapshot, w *Worker) Plan {
 	policy, problem := onClusterLost(s)
 	if s.vanished(w) && policy == v1alpha1.OnClusterLostWait {
 		// perhaps it's there, and has only lost its marks
-		plan := Plan{Again: true, Actions: []Action{ConfirmLeft{w.Name}}, Reports: append(problem, warn(v1alpha1.EventMirrorRecreated, gone(w)+
+		plan := Plan{Again: true, Actions: []Action{ConfirmLeft{At{Name: w.Name}}}, Reports: append(problem, warn(v1alpha1.EventMirrorRecreated, gone(w)+
 			": it isn't run again, as its annotation "+v1alpha1.AnnotationOnClusterLost+" says; change that, or create the Job anew, to have it run"))}
 		if next, is := mirror.Unplaced(s.Job, s.Now).(mirror.Next); is && s.Part == nil {
 			plan.Actions = append(plan.Actions, s.newWriteStatus(&next.Status, hubstate.Changes{hubstate.Vanished: w.Name}))
@@ -52,7 +51,7 @@ func (w *Worker) isMissed() bool {
 }
 
 func planMissed(_ *Snapshot, w *Worker) Plan {
-	return Plan{Actions: []Action{ConfirmLeft{w.Name}}, Again: true}
+	return Plan{Actions: []Action{ConfirmLeft{At{Name: w.Name}}}, Again: true}
 }
 
 func gone(w *Worker) string {
@@ -121,15 +120,9 @@ func planMirrored(s *Snapshot, w *Worker) Plan {
 	var plan Plan
 	for _, step := range s.steps() {
 		next := step(s, w)
-		plan.Actions = next.Actions
-		plan.Reports = append(plan.Reports, next.Reports...)
-		plan.After = wake.Soonest(plan.After, next.After)
-		plan.AwaitsCapacity = plan.AwaitsCapacity || next.AwaitsCapacity
-		plan.Behind, plan.HubBusy = plan.Behind || next.Behind, plan.HubBusy || next.HubBusy
-		plan.Agreed = cmp.Or(plan.Agreed, next.Agreed)
-		plan.Releases = append(plan.Releases, next.Releases...)
-		if len(plan.Actions) > 0 {
-			plan.Again = true
+		plan.add(next)
+		if len(next.Actions) > 0 {
+			plan.Actions, plan.Again = next.Actions, true
 			return plan
 		}
 	}
@@ -236,7 +229,8 @@ func violated(from string, verdict mirror.Violation) Report {
 	}
 }
 
-// deferred waits for the mirror, in a worker or several. Only an end that is held back is worth an event.
+// deferred waits for the mirror, in a worker or several. Only an end that is held back is worth an
+// event.
 func (s *Snapshot) deferred(in string, verdict mirror.Deferred) Plan {
 	var plan Plan
 	if !verdict.Until.IsZero() {

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -12,6 +13,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 	"github.com/jobferry/jobferry/pkg/util/digest"
+	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
 // Plan is what is to be done about a Job now.
@@ -47,6 +49,16 @@ type Plan struct {
 	// Agreed is the digest of what the assigned worker's mirror and the Job were found to agree in;
 	// zero: they don't, that's known, or it doesn't matter.
 	Agreed digest.Digest
+}
+
+// add takes over all that another plan says beside its actions.
+func (p *Plan) add(next Plan) {
+	p.Releases = append(p.Releases, next.Releases...)
+	p.Reports = append(p.Reports, next.Reports...)
+	p.After = wake.Soonest(p.After, next.After)
+	p.AwaitsCapacity = p.AwaitsCapacity || next.AwaitsCapacity
+	p.Behind, p.HubBusy = p.Behind || next.Behind, p.HubBusy || next.HubBusy
+	p.Agreed = cmp.Or(p.Agreed, next.Agreed)
 }
 
 // Reservation is capacity in a worker for the Pods of a Job, or of a shard of it.
@@ -158,7 +170,8 @@ type RemoveFinalizer struct {
 
 // At is the mirror that an action is about.
 type At struct {
-	Name   string // of the worker
+	Name string // of the worker
+	// Mirror is nil where only the worker is meant.
 	Mirror *batchv1.Job
 }
 
@@ -175,10 +188,7 @@ type MirrorAction interface {
 
 // ConfirmLeft makes sure, by a live read, that a worker has no mirror of a Job: its cache may be
 // behind, or the mirror may have lost its marks. A mirror that is found ends the plan.
-type ConfirmLeft struct{ From string }
-
-// Worker implements Action.
-func (a ConfirmLeft) Worker() string { return a.From }
+type ConfirmLeft struct{ At }
 
 // SeekUnmarked looks for a mirror that has lost its marks: see Worker.Sought. It's marked again if
 // its hub Job is the plan's, and deleted if a live read of the hub shows that there is none.

@@ -58,7 +58,7 @@ func (s *Snapshot) hasStopped() bool {
 func (p *Plan) confirmGone(s *Snapshot) {
 	for _, w := range s.holders() {
 		if w.Synced && w.Mirror == nil && w.Orphan == nil && !s.isOverdue(w) {
-			p.Actions, p.Again = append(p.Actions, ConfirmLeft{w.Name}), true
+			p.Actions, p.Again = append(p.Actions, ConfirmLeft{At{Name: w.Name}}), true
 			p.awaitRelease(s, w)
 		}
 	}
@@ -74,7 +74,7 @@ func planFinished(s *Snapshot) Plan {
 	for _, w := range s.AssignedWorkers() {
 		switch {
 		case w.isMissed():
-			plan.Actions, plan.Again = append(plan.Actions, ConfirmLeft{w.Name}), true
+			plan.Actions, plan.Again = append(plan.Actions, ConfirmLeft{At{Name: w.Name}}), true
 		case w.Mirror == nil:
 		case w.Removal == v1alpha1.RemovalOrphan:
 			plan.Actions = append(plan.Actions, DisownMirror{At{w.Name, w.Mirror}})

@@ -82,10 +82,7 @@ func planInShards(s *Snapshot) Plan {
 
 // addPart adds the plan of one shard. What it wants of the placement is for all shards together.
 func (p *Plan) addPart(part *Snapshot, next Plan, divide *Divide) {
-	p.Reports = append(p.Reports, next.Reports...)
-	p.Releases = append(p.Releases, next.Releases...)
-	p.After = wake.Soonest(p.After, next.After)
-	p.AwaitsCapacity = p.AwaitsCapacity || next.AwaitsCapacity
+	p.add(next)
 	own := PartPlan{Part: part, Situation: next.Situation}
 	for _, action := range next.Actions {
 		switch a := action.(type) {

@@ -134,7 +134,7 @@ func (s *sim) apply(snapshot *Snapshot, action Action) bool {
 	case DeleteMirror:
 		return (!a.VerifyStale || s.isStale(a.Name)) && (!a.Suspend || s.change(a.Name, mirror.SuspendPatch(a.Mirror))) && s.remove(a)
 	case ConfirmLeft:
-		w := s.worker(a.From)
+		w := s.worker(a.Name)
 		return w.connected && w.mirror == nil
 	default:
 		s.fail("in %s: what is %T?", hubstate.Get(snapshot.Job, hubstate.Cluster), action)

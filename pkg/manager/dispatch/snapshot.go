@@ -17,6 +17,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/recentfields"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
+	"github.com/jobferry/jobferry/pkg/placement"
 	"github.com/jobferry/jobferry/pkg/util/digest"
 )
 
@@ -239,35 +240,16 @@ func (u *Unmet) wait(diff string, first time.Duration, now time.Time) time.Durat
 
 // PodsReport is what a worker says about the Pods of a mirror that wait.
 type PodsReport struct {
-	// Known: the worker's Pods are watched.
+	// Known: the worker's Pods are watched, and Report is what that shows.
 	Known bool
-	// Unschedulable is the number of Pods that the scheduler found no node for, and Message its
-	// reason.
-	Unschedulable int
-	Message       string
-	// Unbound is the number of other Pods without a node, and UnboundWhy who keeps one of them from
-	// it.
-	Unbound    int
-	UnboundWhy string
-	// Bound is the number of Pods that have a node and have not ended.
-	Bound int
-	// Running is the number of those of which a container ran, and Unready of those whose node isn't
-	// ready.
-	Running, Unready int
+	placement.Report
 	// WaitingSince is since when the mirror has been found to wait for a Pod to run, by the hub's
 	// clock; zero: it does not wait.
 	WaitingSince time.Time
 	// Halt is how the mirror was last found to be halted, since HaltedSince by the hub's clock.
 	Halt        Halt
 	HaltedSince time.Time
-	// NotStarting is the number of Pods that their nodes cannot start, and StartError the reason.
-	NotStarting int
-	StartError  string
-	// EverRan: a container of the mirror's Pods has run.
-	EverRan bool
-	// Preparing is one of the Pods that their nodes are still preparing; empty: there is none.
-	Preparing types.UID
-	// Asked: the worker's events were read for why there are no Pods, or why that one is still being
+	// Asked: the worker's events were read for why there are no Pods, or why Preparing is still being
 	// prepared; Answer is what they say.
 	Asked  bool
 	Answer string

@@ -22,9 +22,9 @@ const (
 // IsBusy reports whether the hub counts as busy with some writes in flight.
 func IsBusy(writesInFlight int) bool { return writesInFlight >= BusyFrom }
 
-// planStatus writes a status that is due, with other changes of what is kept. A status that can wait
-// is written with the next change. awaited: another step needs this status on the hub, so it doesn't
-// wait.
+// planStatus writes a status that is due, with other changes of what is kept. A status that can
+// wait is written with the next change. awaited: another step needs this status on the hub, so it
+// doesn't wait.
 func (s *Snapshot) planStatus(next mirror.Next, changes hubstate.Changes, awaited bool) Plan {
 	if wait := s.statusWait(next); wait > 0 && !awaited {
 		return Plan{After: wait, Behind: true, HubBusy: IsBusy(s.WritesInFlight)}

@@ -13,6 +13,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 func TestPodsThatWait(t *testing.T) {
@@ -28,7 +29,7 @@ func TestPodsThatWait(t *testing.T) {
 	}
 	preparing := func(since time.Duration, answer ...string) func(*Snapshot) {
 		return func(s *Snapshot) {
-			s.Assigned.Pods = PodsReport{Known: true, Bound: 1, Preparing: "p", WaitingSince: noon.Add(-since), Asked: len(answer) > 0}
+			s.Assigned.Pods = PodsReport{Known: true, WaitingSince: noon.Add(-since), Asked: len(answer) > 0, Report: placement.Report{Bound: 1, Preparing: "p"}}
 			if len(answer) > 0 {
 				s.Assigned.Pods.Answer = answer[0]
 			}
@@ -118,7 +119,7 @@ func TestPodsThatWaitAfterOthersRan(t *testing.T) {
 func TestPodsThatAreUnbound(t *testing.T) {
 	unbound := func(since time.Duration, ran bool, bound int) func(*Snapshot) {
 		return func(s *Snapshot) {
-			s.Assigned.Pods = PodsReport{Known: true, EverRan: ran, Bound: bound, Unbound: 2, UnboundWhy: "gated by g", WaitingSince: noon.Add(-since)}
+			s.Assigned.Pods = PodsReport{Known: true, WaitingSince: noon.Add(-since), Report: placement.Report{EverRan: ran, Bound: bound, Unbound: 2, UnboundWhy: "gated by g"}}
 		}
 	}
 	gatedByItself := func(j *batchv1.Job) {
@@ -144,14 +145,14 @@ func TestPodsThatAreUnbound(t *testing.T) {
 // unschedulable has Pods wait for a node.
 func unschedulable(since time.Duration) func(*Snapshot) {
 	return func(s *Snapshot) {
-		s.Assigned.Pods = PodsReport{Known: true, Unschedulable: 2, WaitingSince: noon.Add(-since), Message: "0/3 nodes are available"}
+		s.Assigned.Pods = PodsReport{Known: true, WaitingSince: noon.Add(-since), Report: placement.Report{Unschedulable: 2, Message: "0/3 nodes are available"}}
 	}
 }
 
 // notStarting has Pods wait on their node.
 func notStarting(since time.Duration) func(*Snapshot) {
 	return func(s *Snapshot) {
-		s.Assigned.Pods = PodsReport{Known: true, Bound: 2, NotStarting: 2, WaitingSince: noon.Add(-since), StartError: "container main: ErrImagePull: not found"}
+		s.Assigned.Pods = PodsReport{Known: true, WaitingSince: noon.Add(-since), Report: placement.Report{Bound: 2, NotStarting: 2, StartError: "container main: ErrImagePull: not found"}}
 	}
 }
 
@@ -169,7 +170,7 @@ func oneFailed(j *batchv1.Job) { j.Status.Failed = 1 }
 
 func waitingFor(since time.Duration, answer ...string) func(*Snapshot) {
 	return func(s *Snapshot) {
-		s.Assigned.Pods = PodsReport{Known: true, EverRan: true, WaitingSince: noon.Add(-since), Asked: len(answer) > 0, Answer: strings.Join(answer, "")}
+		s.Assigned.Pods = PodsReport{Known: true, WaitingSince: noon.Add(-since), Asked: len(answer) > 0, Answer: strings.Join(answer, ""), Report: placement.Report{EverRan: true}}
 	}
 }
 
@@ -213,8 +214,8 @@ func TestWhatCountsAgainstAWorker(t *testing.T) {
 		active   int32
 		want     bool
 	}{
-		"no node":                   {"", PodsReport{Known: true, Unschedulable: 1}, 1, true},
-		"no node, an hurried Job":   {"1m", PodsReport{Known: true, Unschedulable: 1}, 1, false},
+		"no node":                   {"", PodsReport{Known: true, Report: placement.Report{Unschedulable: 1}}, 1, true},
+		"no node, an hurried Job":   {"1m", PodsReport{Known: true, Report: placement.Report{Unschedulable: 1}}, 1, false},
 		"no Pods, by its admission": {"", PodsReport{Asked: true, Answer: "exceeded quota"}, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -76,8 +76,9 @@ func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a disp
 	return done, nil
 }
 
-// noteFailedCreate takes note of whether the worker has never had the Job, and refuses it. Where the
-// hub may not create Jobs it may not read them, either: nothing would answer whether one is left.
+// noteFailedCreate takes note of whether the worker has never had the Job, and refuses it. Where
+// the hub may not create Jobs it may not read them, either: nothing would answer whether one is
+// left.
 func (t *turn) noteFailedCreate(w worker, err error) {
 	refusal := (*refusalError)(nil)
 	had := func(id usage.ID) bool { return id.Worker == w.Name() }

@@ -41,7 +41,8 @@ type versioned interface {
 // no worker keeps isn't placed on each of them again and again.
 const fieldSupportExpires = 30 * time.Minute
 
-// maxSupportPaths bounds what is remembered of a worker: when there are more paths, it starts again.
+// maxSupportPaths bounds what is remembered of a worker: when there are more paths, it starts
+// again.
 const maxSupportPaths = 512
 
 func newFieldSupport(clock clock.PassiveClock, expires time.Duration) *fieldSupport {

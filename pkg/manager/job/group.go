@@ -24,8 +24,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/util/decoded"
 )
 
-// readGroup reads what is known of the Jobs that belong together with one, and tells them where that
-// one still is.
+// readGroup reads what is known of the Jobs that belong together with one, and tells them where
+// that one still is.
 func (r *Reconciler) readGroup(t *turn) {
 	if t.Job == nil || t.unread != nil || t.Divided != nil || !mirror.Managed(t.Job) || mirror.Finished(t.Job) {
 		return

@@ -32,10 +32,7 @@ func (r *Reconciler) patchPlacement(ctx context.Context, t *turn, changes hubsta
 	since := r.guard.Latest()
 	whole, err := t.allowance.patchWhole(ctx, t.Job.UID, client.RawPatch(types.MergePatchType, patch))
 	if err == nil {
-		err = r.checkNotRestored(t, since, whole.Job)
-	}
-	if err == nil {
-		err = checkStripped(whole.Job, changes)
+		err = r.checkAnswer(t, since, whole.Job, changes)
 	}
 	if err != nil {
 		return nil, &hubError{err}
@@ -52,10 +49,7 @@ func (r *Reconciler) patchStatus(ctx context.Context, t *turn, patch []byte) err
 	since := r.guard.Latest()
 	answer, err := t.allowance.patchStatus(ctx, t.Job.UID, client.RawPatch(types.MergePatchType, patch))
 	if err == nil {
-		err = r.checkNotRestored(t, since, answer)
-	}
-	if err == nil {
-		err = checkStripped(answer, nil)
+		err = r.checkAnswer(t, since, answer, nil)
 	}
 	if err != nil {
 		return &hubError{err}
@@ -64,8 +58,16 @@ func (r *Reconciler) patchStatus(ctx context.Context, t *turn, patch []byte) err
 	return nil
 }
 
-// checkNotRestored returns an error if the hub's answer to a write shows that its etcd was put back:
-// the write rests on a state that isn't the last one. since is the latest before the write.
+// checkAnswer returns an error if nothing may rest on the hub's answer to a write of some changes.
+func (r *Reconciler) checkAnswer(t *turn, since string, answer *batchv1.Job, changes hubstate.Changes) error {
+	if err := r.checkNotRestored(t, since, answer); err != nil {
+		return err
+	}
+	return checkStripped(answer, changes)
+}
+
+// checkNotRestored returns an error if the hub's answer to a write shows that its etcd was put
+// back: the write rests on a state that isn't the last one. since is the latest before the write.
 func (r *Reconciler) checkNotRestored(t *turn, since string, answer *batchv1.Job) error {
 	if answer.ResourceVersion == t.Job.ResourceVersion {
 		return nil // nothing has changed by it

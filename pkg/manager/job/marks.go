@@ -123,8 +123,8 @@ func removesText(marks []string) string {
 		"look for a policy there, and have it leave " + v1alpha1.KeyPrefix + "* alone"
 }
 
-// givesAwayText is why a mirror is taken back that another Job controller has than the hub asked for:
-// that can't change any more.
+// givesAwayText is why a mirror is taken back that another Job controller has than the hub asked
+// for: that can't change any more.
 const givesAwayText = "changes spec.managedBy of Jobs, so that another Job controller has them, or none: look for a policy there"
 
 // stripsPodsText is why a mirror is taken back of which the Job controller doesn't find its Pods.

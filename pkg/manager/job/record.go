@@ -56,8 +56,8 @@ type memory struct {
 	spec seenSpec
 	// statusWritten is when the hub Job's status was last written.
 	statusWritten time.Time
-	// unshownSince is when the first change of a mirror arrived that the hub Job doesn't show; zero: it
-	// shows all.
+	// unshownSince is when the first change of a mirror arrived that the hub Job doesn't show; zero:
+	// it shows all.
 	unshownSince time.Time
 	// lookDue is when the Job is looked at again as its status waits to be written; zero: it doesn't,
 	// or a look is under way. Progress waits for that look.

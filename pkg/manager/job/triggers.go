@@ -176,8 +176,8 @@ func (t *triggers) enqueueForWorker(worker string) {
 	t.EnqueueUnplaced()
 }
 
-// enqueueUnmarked has the Jobs of this origin reconciled that only their Pods show. A mirror may lose
-// its marks while no process sees it that knows its UID.
+// enqueueUnmarked has the Jobs of this origin reconciled that only their Pods show. A mirror may
+// lose its marks while no process sees it that knows its UID.
 func (t *triggers) enqueueUnmarked() {
 	for _, w := range t.workers.list() {
 		if !w.Synced() {

@@ -28,13 +28,7 @@ func (g *gatherer) pods(s *dispatch.Snapshot, w *dispatch.Worker, m mirrorMemory
 		p.Halt, p.HaltedSince = m.halted.how, m.halted.since
 	}
 	if v.View().Capacity.Known {
-		report := v.Unschedulable(w.Mirror.UID)
-		p.Known, p.EverRan = true, report.EverRan
-		p.Bound, p.Running, p.Unready = report.Bound, report.Running, report.Unready
-		p.Unbound, p.UnboundWhy = report.Unbound, report.UnboundWhy
-		p.Unschedulable, p.Message = report.Unschedulable, report.Message
-		p.NotStarting, p.StartError = report.NotStarting, report.StartError
-		p.Preparing = report.Preparing
+		p.Known, p.Report = true, v.Unschedulable(w.Mirror.UID)
 	}
 	about := w.Mirror.UID
 	if w.Mirror.Status.Active > 0 {
