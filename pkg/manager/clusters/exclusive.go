@@ -24,9 +24,9 @@ var NewTerm = writer.NewTerm
 // none.
 var CreateInSystem = writer.CreateInSystem
 
-// claimTimeout is how long the begin of a Term waits for the workers' Leases. Those that take
+// leaseTimeout is how long the begin of a Term waits for the workers' Leases. Those that take
 // longer are used later.
-const claimTimeout = 2 * time.Second
+const leaseTimeout = 2 * time.Second
 
 // begin begins the Term, and has the Leases of all connected workers taken, so that those who are
 // told of the workers find them in use.
@@ -39,7 +39,7 @@ func (r *Registry) begin(ctx context.Context) error {
 		return err
 	}
 	go term.Run(ctx)
-	ctx, cancel := context.WithTimeout(ctx, claimTimeout)
+	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
 	defer cancel()
 	for _, w := range r.List() {
 		w.wake()
@@ -49,7 +49,7 @@ func (r *Registry) begin(ctx context.Context) error {
 			continue
 		}
 		select {
-		case <-w.claimed:
+		case <-w.leaseKnown:
 		case <-w.done:
 		case <-ctx.Done():
 		}
@@ -57,22 +57,22 @@ func (r *Registry) begin(ctx context.Context) error {
 	return nil
 }
 
-// claim takes or keeps the worker's Lease. Only the supervisor calls it.
-func (w *Worker) claim(ctx context.Context) writer.Standing {
+// keepLease takes or keeps the worker's Lease. Only the supervisor calls it.
+func (w *Worker) keepLease(ctx context.Context) writer.Standing {
 	if w.link.Open() {
-		w.claims.Keep(ctx, writer.Settings{LostTimeout: w.LostTimeout(), TakeOverFrom: w.View().TakeOverFrom})
+		w.lease.Keep(ctx, writer.Settings{LostTimeout: w.LostTimeout(), TakeOverFrom: w.View().TakeOverFrom})
 	} else {
-		w.claims.Lost()
+		w.lease.Lost()
 	}
-	return w.claims.Standing()
+	return w.lease.Standing()
 }
 
-// release gives the Lease of a worker that is removed away. Only the supervisor calls it.
-func (w *Worker) release(ctx context.Context) {
+// releaseLease gives the Lease of a worker that is removed away. Only the supervisor calls it.
+func (w *Worker) releaseLease(ctx context.Context) {
 	if !w.View().Removing {
 		return
 	}
-	if err := w.claims.Release(ctx); err != nil {
+	if err := w.lease.Release(ctx); err != nil {
 		log.FromContext(ctx).Info("The Lease in a worker that is removed stays this hub's", "worker", w.name, "err", err)
 	}
 }

@@ -147,7 +147,7 @@ func (r *Registry) obtain(name string, before known) (w *Worker, created bool, e
 		Since:      before.since,
 		LossClock:  before.clock,
 		ClusterUID: before.clusterUID,
-		Writer:     w.claims.Standing(),
+		Writer:     w.lease.Standing(),
 	}
 	return w, true, nil
 }

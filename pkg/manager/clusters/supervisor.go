@@ -13,7 +13,7 @@ import (
 func (w *Worker) supervise(ctx context.Context, identities *identities) {
 	defer close(w.done)
 	defer func() {
-		w.release(context.WithoutCancel(ctx))
+		w.releaseLease(context.WithoutCancel(ctx))
 		w.link.Close()
 		w.feed.Stop()
 		identities.forget(w.name)
@@ -46,7 +46,7 @@ func (w *Worker) sync(ctx context.Context) time.Duration {
 	if ctx.Err() == nil {
 		spec := w.View().Spec
 		w.feed.Run(ctx, spec.Capacity)
-		w.observe(w.feed.Readiness(), w.feed.State(&spec), w.claim(ctx))
+		w.observe(w.feed.Readiness(), w.feed.State(&spec), w.keepLease(ctx))
 	}
-	return min(w.link.Due(), w.claims.Due())
+	return min(w.link.Due(), w.lease.Due())
 }

@@ -30,16 +30,16 @@ type Worker struct {
 	link    *link.Link
 	feed    *feed.Feed
 	changed func() // called when the View has changed; never blocks
-	claims  *writer.Claim
-	// claimed is closed when it's first known who writes to the worker.
-	claimed     chan struct{}
-	claimedOnce sync.Once
+	lease   *writer.Lease
+	// leaseKnown is closed when it's first known who writes to the worker.
+	leaseKnown     chan struct{}
+	leaseKnownOnce sync.Once
 
 	view atomic.Pointer[View]
 	// numbersStale: numbers have changed since the reconciler last read them.
 	numbersStale atomic.Bool
 	reports      reports
-	// soleHolder is the list of this worker, which all Jobs share that only it holds.
+	// soleHolder is the one slice that all names share of which only this worker has a mirror.
 	soleHolder []*Worker
 
 	mu      sync.Mutex // guards what follows; never held while calling out
@@ -52,12 +52,12 @@ type Worker struct {
 
 func newWorker(name string, options Options, toFeed feed.Options, changed func(), identities *identities) (*Worker, error) {
 	w := &Worker{
-		name:    name,
-		options: options,
-		changed: changed,
-		claimed: make(chan struct{}),
-		woken:   make(chan struct{}, 1),
-		done:    make(chan struct{}),
+		name:       name,
+		options:    options,
+		changed:    changed,
+		leaseKnown: make(chan struct{}),
+		woken:      make(chan struct{}, 1),
+		done:       make(chan struct{}),
 	}
 	w.soleHolder = []*Worker{w}
 	w.view.Store(&View{})
@@ -69,7 +69,7 @@ func newWorker(name string, options Options, toFeed feed.Options, changed func()
 	if w.link, err = link.New(toLink); err != nil {
 		return nil, err
 	}
-	w.claims = writer.NewClaim(options.Term, w.link.Claims(), writer.Options{
+	w.lease = writer.NewLease(options.Term, w.link.LeaseClient(), writer.Options{
 		Origin: options.Origin, Timeout: options.ProbeTimeout, Retry: options.RetryDelay,
 	})
 	toFeed.Origin, toFeed.MaxMirrors = options.Origin, w.heldMirrors
@@ -209,7 +209,7 @@ func (w *Worker) observe(o link.Observation, capacity feed.CapacityState, standi
 	w.publish()
 	w.mu.Unlock()
 	if standing.State != writer.Unknown {
-		w.claimedOnce.Do(func() { close(w.claimed) })
+		w.leaseKnownOnce.Do(func() { close(w.leaseKnown) })
 	}
 	if before.State == Ready && after.State != Ready {
 		w.link.CountLoss()

@@ -56,8 +56,8 @@ type Link struct {
 	meter   *meter
 	clock   workerClock
 	// probes and revisions are for what a probe reads.
-	probes, revisions *rest.RESTClient
-	client, claims    client.Client
+	probes, revisions   *rest.RESTClient
+	client, leaseClient client.Client
 
 	// large has one place, for a large answer.
 	large *semaphore.Weighted
@@ -103,7 +103,7 @@ func New(options Options) (*Link, error) {
 	if l.client, err = l.newClient(jobRequest); err != nil {
 		return nil, err
 	}
-	l.claims, err = l.newClient(probeRequest)
+	l.leaseClient, err = l.newClient(probeRequest)
 	return l, err
 }
 
@@ -113,8 +113,8 @@ func (l *Link) Options() Options { return l.options }
 // Client reads and writes in the worker, without a cache.
 func (l *Link) Client() client.Client { return l.client }
 
-// Claims is the client for finding out whether the Link may write. It isn't stopped by that.
-func (l *Link) Claims() client.Client { return l.claims }
+// LeaseClient is the client for finding out whether the Link may write. It isn't stopped by that.
+func (l *Link) LeaseClient() client.Client { return l.leaseClient }
 
 // ClockAhead is how far the hub's clock is ahead of the worker's; zero: no answer has told.
 func (l *Link) ClockAhead() time.Duration { return l.clock.ahead() }

@@ -48,9 +48,9 @@ func TestWritesWhileAnotherMayWrite(t *testing.T) {
 	if err := l.Client().Get(t.Context(), client.ObjectKeyFromObject(job("there")), job("there")); err != nil {
 		t.Errorf("read: %v", err)
 	}
-	for write, err := range writes(l.Claims(), "claim") {
+	for write, err := range writes(l.LeaseClient(), "lease") {
 		if err != nil {
-			t.Errorf("%s of a claim: %v", write, err)
+			t.Errorf("%s of a Lease: %v", write, err)
 		}
 	}
 	may = true

@@ -48,7 +48,7 @@ func (w *world) ok(err error) {
 type leader struct {
 	world *world
 	term  *Term
-	claim *Claim
+	lease *Lease
 }
 
 // leads has a new process lead a hub.
@@ -62,19 +62,19 @@ func (w *world) leads(hub client.Client) *leader {
 }
 
 func (l *leader) connects(worker client.Client) {
-	l.claim = NewClaim(l.term, worker, Options{Origin: origin, Timeout: time.Minute, Retry: time.Second})
+	l.lease = NewLease(l.term, worker, Options{Origin: origin, Timeout: time.Minute, Retry: time.Second})
 }
 
 // finds says what the leader finds in the worker now.
 func (l *leader) finds(want State, settings ...string) Standing {
 	l.world.Helper()
-	l.claim.due = time.Time{}
+	l.lease.due = time.Time{}
 	o := Settings{LostTimeout: lostTimeout}
 	for _, holder := range settings {
 		o.TakeOverFrom = holder
 	}
-	l.claim.Keep(l.world.Context(), o)
-	got := l.claim.Standing()
+	l.lease.Keep(l.world.Context(), o)
+	got := l.lease.Standing()
 	if got.State != want {
 		l.world.Errorf("finds %+v, want %s", got, want)
 	}
@@ -159,12 +159,12 @@ func TestALeaseIsReleased(t *testing.T) {
 	l := w.leads(hub)
 	l.lives(time.Minute)
 	w.leads(newHub()).finds(Theirs)
-	w.ok(l.claim.Release(t.Context()))
+	w.ok(l.lease.Release(t.Context()))
 	next := w.leads(newHub())
 	next.finds(Ours)
-	w.ok(l.claim.Release(t.Context())) // it isn't its own any more
-	l.claim.standing.State = Ours
-	w.ok(l.claim.Release(t.Context()))
+	w.ok(l.lease.Release(t.Context())) // it isn't its own any more
+	l.lease.standing.State = Ours
+	w.ok(l.lease.Release(t.Context()))
 	next.finds(Ours)
 	w.leads(newHub()).finds(Theirs)
 }
