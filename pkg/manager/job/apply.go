@@ -155,7 +155,7 @@ func (r *Reconciler) act(ctx context.Context, t *turn, action dispatch.Action) (
 	return r.actIn(ctx, t, w, action)
 }
 
-// actIn carries out one action in a worker. If others wait for the place that the Job has, it ends
+// actIn carries out one action in a worker. If others wait for the memory that the Job has, it ends
 // after a while.
 func (r *Reconciler) actIn(ctx context.Context, t *turn, w worker, action dispatch.Action) (result, error) {
 	var did result

@@ -37,7 +37,7 @@
 // places the Job, or else after a live read. This replaces a watchdog over the process and costs no
 // request on the plain way of a Job.
 //
-// All of a hub Job that isn't from the cache comes through whole.go. places.go bounds what such
+// All of a hub Job that isn't from the cache comes through whole.go. readmemory.go bounds what such
 // Jobs take in memory at once. The hub's answer to a write is remembered until the cache shows it;
 // of a large Job a stub, so that the next look reads it again.
 //

@@ -17,7 +17,7 @@ type handling string
 const (
 	// retry: try again, with backoff.
 	retry handling = "Retry"
-	// awaitEvent: a newer state is on its way, or the worker's probe will bring one, or a place comes
+	// awaitEvent: a newer state is on its way, or the worker's probe will bring one, or memory comes
 	// free: look again in a few seconds.
 	awaitEvent handling = "AwaitEvent"
 	// terminal: the API server will refuse the same write again. It is reported, and tried again
@@ -35,7 +35,7 @@ func handlingOf(err error) handling {
 	case errors.Is(err, errWorkerBusy):
 		return ignore
 	case apierrors.IsConflict(err), errors.Is(err, clusters.ErrNotConnected), errors.Is(err, errStale),
-		errors.Is(err, errJustGone), errors.Is(err, errLeaving), errors.Is(err, errNoPlace):
+		errors.Is(err, errJustGone), errors.Is(err, errLeaving), errors.Is(err, errNoMemory):
 		return awaitEvent
 	case ofHub && isRefusal(hub.err):
 		return terminal

@@ -48,7 +48,7 @@ func (r *Reconciler) Explain(ctx context.Context, key types.NamespacedName) (*v1
 	}
 	whole, err := a.readWeighed(ctx, weight)
 	switch {
-	case errors.Is(err, errNoPlace):
+	case errors.Is(err, errNoMemory):
 		return nil, errBusy
 	case apierrors.IsNotFound(err):
 		return nil, err

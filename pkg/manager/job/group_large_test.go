@@ -110,7 +110,7 @@ func TestRelatedJobsComeLast(t *testing.T) {
 		keys[i] = types.NamespacedName{Namespace: "team", Name: fmt.Sprint(i)}
 	}
 	w.enqueueRelated(keys...)
-	if q.count[0] != maxRelated || q.count[startPriority] != len(keys)-maxRelated {
+	if q.count[0] != maxRelated || q.count[lowPriority] != len(keys)-maxRelated {
 		t.Errorf("by priority: %v", q.count)
 	}
 }

@@ -92,7 +92,7 @@ type reserver struct{ *record }
 
 func (r reserver) Key() types.NamespacedName { return r.key }
 
-func (r reserver) ReservedIn() []string { return r.reservation() }
+func (r reserver) ReservedIn() []string { return r.reservingWorkers() }
 
 func (r reserver) SetReservedIn(workers []string) {
 	r.update(func(m *memory) { m.reservedIn = workers })

@@ -29,7 +29,7 @@ type ownWrite struct {
 }
 
 // maxHeldAnswer is up to how many bytes a hub Job takes as it's decoded that is remembered whole as
-// the hub answered. Many may be: no turn has a place for them.
+// the hub answered. Many may be: no turn has a share of memory for them.
 const maxHeldAnswer = packed.SmallWeight
 
 // heldOf is what is remembered of a hub Job as the hub answered: of a large one a stub, as the

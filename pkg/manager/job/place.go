@@ -63,7 +63,7 @@ func (r *Reconciler) place(ctx context.Context, t *turn, a dispatch.Place) (resu
 	if a.Leave == "" {
 		countWait(question.Class.Name, answer.Reservation, t.known.age(job, r.clock.Now()), r.clock.Now())
 	}
-	done := r.tell(ctx, t, r.placed(t, a, job, decision))
+	done := r.tell(ctx, t, r.notePlaced(t, a, job, decision))
 	done.changed = true
 	if a.Leave == "" && len(t.Others) == 0 && t.Group.ID == (group.ID{}) && !mirror.Suspended(t.Job) { // else there's more to do, elsewhere
 		done.next = decision.Cluster
@@ -131,8 +131,9 @@ func (r *Reconciler) traced(t *turn, span spans.Span) {
 	r.tracer.Did(t.Job, span)
 }
 
-// placed counts a placement that was written, and says so.
-func (r *Reconciler) placed(t *turn, a dispatch.Place, job *batchv1.Job, decision placement.Decision) dispatch.Report {
+// notePlaced counts a placement that was written, passes over the worker that the Job left, and
+// returns the report.
+func (r *Reconciler) notePlaced(t *turn, a dispatch.Place, job *batchv1.Job, decision placement.Decision) dispatch.Report {
 	now := r.clock.Now()
 	if a.Leave == "" {
 		placementLatency.Observe(t.known.age(job, now).Seconds())

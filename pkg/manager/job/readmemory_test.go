@@ -19,11 +19,11 @@ import (
 // TestLargeJobsTakeTurns follows who may read a Job of some weight, and when.
 func TestLargeJobsTakeTurns(t *testing.T) {
 	clock := testingclock.NewFakeClock(noon)
-	whole := newPlaces(clock)
-	open := func(namespace, name string) *place {
-		return &place{places: whole, key: types.NamespacedName{Namespace: namespace, Name: name}}
+	whole := newReadMemory(clock)
+	open := func(namespace, name string) *readShare {
+		return &readShare{readMemory: whole, key: types.NamespacedName{Namespace: namespace, Name: name}}
 	}
-	want := func(step string, a *place, weight int64, want bool) {
+	want := func(step string, a *readShare, weight int64, want bool) {
 		t.Helper()
 		if got := a.reserve(weight); got != want {
 			t.Errorf("%s: %t", step, got)
@@ -58,10 +58,10 @@ func TestLargeJobsTakeTurns(t *testing.T) {
 	}
 }
 
-// askers are Jobs of several namespaces that ask for places, and who was woken.
+// askers are Jobs of several namespaces that ask for memory, and who was woken.
 type askers struct {
 	*testing.T
-	*places
+	*readMemory
 	clock *testingclock.FakeClock
 	woken []types.NamespacedName
 }
@@ -69,21 +69,21 @@ type askers struct {
 func newAskers(t *testing.T) *askers {
 	t.Helper()
 	c := &askers{T: t, clock: testingclock.NewFakeClock(noon)}
-	c.places = newPlaces(c.clock)
+	c.readMemory = newReadMemory(c.clock)
 	c.wake = func(keys ...types.NamespacedName) { c.woken = append(c.woken, keys...) }
 	return c
 }
 
-func (c *askers) job(namespace, name string) *place {
-	return &place{places: c.places, key: types.NamespacedName{Namespace: namespace, Name: name}}
+func (c *askers) job(namespace, name string) *readShare {
+	return &readShare{readMemory: c.readMemory, key: types.NamespacedName{Namespace: namespace, Name: name}}
 }
 
-// asks has a Job ask for a place. If it gets none, its turn is over.
-func (c *askers) asks(job *place, weight int64, want bool) {
+// asks has a Job ask for a share. If it gets none, its turn is over.
+func (c *askers) asks(job *readShare, weight int64, want bool) {
 	c.Helper()
 	got := job.reserve(weight)
 	if got != want {
-		c.Errorf("%s gets a place: %t", job.key, got)
+		c.Errorf("%s gets a share: %t", job.key, got)
 	}
 	if !got {
 		job.release()
@@ -91,7 +91,7 @@ func (c *askers) asks(job *place, weight int64, want bool) {
 }
 
 // wakes tells who was woken since the last time.
-func (c *askers) wakes(want ...*place) {
+func (c *askers) wakes(want ...*readShare) {
 	c.Helper()
 	var keys []types.NamespacedName
 	for _, job := range want {
@@ -122,12 +122,12 @@ func TestLargeJobsOfANamespaceKeepTheirOrder(t *testing.T) {
 	c.asks(small, 1<<20, true)
 }
 
-// A Job that waits, and is gone or needs no place any more at its next turn, holds up nobody.
-func TestAPlaceIsNotKeptForAJobThatIsGone(t *testing.T) {
+// A Job that waits, and is gone or needs no share any more at its next turn, holds up nobody.
+func TestNoMemoryIsKeptForAJobThatIsGone(t *testing.T) {
 	c := newAskers(t)
 	huge, gone, small, next := c.job("a", "huge"), c.job("b", "gone"), c.job("c", "small"), c.job("d", "next")
 	c.asks(huge, 3*wholeBytes, true)
-	for _, job := range []*place{gone, small, next} {
+	for _, job := range []*readShare{gone, small, next} {
 		c.asks(job, 30<<20, false)
 	}
 	huge.release()
@@ -178,9 +178,9 @@ func (w *slowWorker) Client() client.Client {
 	})
 }
 
-// A large Job whose worker doesn't answer gives its place to others that wait, whether they came
+// A large Job whose worker doesn't answer gives its share to others that wait, whether they came
 // before it asks the worker or after. Without them, it has all the time, and so have Jobs that have
-// no place.
+// no share.
 func TestASlowWorkerHoldsUpNoLargeJobs(t *testing.T) {
 	w := newWorld(t)
 	slow := &slowWorker{w.worker("a"), make(chan struct{})}
@@ -188,7 +188,7 @@ func TestASlowWorkerHoldsUpNoLargeJobs(t *testing.T) {
 	holds := func(namespace string, weight int64) *allowance {
 		a := w.whole.open(types.NamespacedName{Namespace: namespace, Name: "large"})
 		if !a.reserve(weight) {
-			t.Errorf("%s has no place", namespace)
+			t.Errorf("%s has no share", namespace)
 		}
 		return a
 	}
@@ -203,13 +203,13 @@ func TestASlowWorkerHoldsUpNoLargeJobs(t *testing.T) {
 	other := w.whole.open(types.NamespacedName{Namespace: "other", Name: "large"})
 	waits := func() {
 		if other.reserve(wholeBytes) {
-			t.Error("a place is free while a worker is asked")
+			t.Error("memory is free while a worker is asked")
 		}
 		other.release()
 	}
 	gets := func() {
 		w.clock.Step(yieldsAfter)
-		if err := <-done; !errors.Is(err, errNoPlace) || handlingOf(err) != awaitEvent {
+		if err := <-done; !errors.Is(err, errNoMemory) || handlingOf(err) != awaitEvent {
 			t.Errorf("the Job of the slow worker: %v", err)
 		}
 		if woken := w.queue.requests; len(woken) != 1 || woken[0].NamespacedName != other.key {
@@ -217,7 +217,7 @@ func TestASlowWorkerHoldsUpNoLargeJobs(t *testing.T) {
 		}
 		w.queue = fakeQueue{}
 		if !other.reserve(wholeBytes) {
-			t.Error("the place isn't given to who waits")
+			t.Error("the share isn't given to who waits")
 		}
 		other.release()
 	}

@@ -79,7 +79,7 @@ func (a *allowance) ask(of types.UID, request func(answer client.Object) error) 
 // askWhole is ask with all that the API server sends. Requests for large Jobs follow each other.
 func (a *allowance) askWhole(weight int64, request func(answer client.Object) error) (*mirror.Whole, error) {
 	if !a.reserve(weight) {
-		return nil, errNoPlace
+		return nil, errNoMemory
 	}
 	if weight > packed.SmallWeight {
 		a.reading.Lock()

@@ -225,7 +225,7 @@ func TestLooksAtLargeJobsArePaced(t *testing.T) {
 			}
 			for second := range 60 {
 				for range 10 * 60 {
-					if err := look("greedy"); err != nil && !errors.Is(err, errNoPlace) {
+					if err := look("greedy"); err != nil && !errors.Is(err, errNoMemory) {
 						t.Fatal(err)
 					}
 				}

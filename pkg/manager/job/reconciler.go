@@ -276,7 +276,7 @@ func (r *Reconciler) forget(key types.NamespacedName, id jobID) {
 	if rec == nil {
 		return
 	}
-	for _, worker := range rec.reservation() {
+	for _, worker := range rec.reservingWorkers() {
 		r.line.Release(worker, rec.key)
 	}
 	r.line.Withdraw(key)

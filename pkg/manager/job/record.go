@@ -73,7 +73,7 @@ type memory struct {
 	retryHub time.Time
 	// passedOver has the reason for which a worker can't take the Job for a while.
 	passedOver map[string]obstacle
-	// reservedIn are the workers that hold capacity for the Job.
+	// reservedIn are the workers that have capacity reserved for the Job.
 	reservedIn []string
 	// rejected are the states of a divided Job and its mirrors whose status the hub rejected.
 	rejected string
@@ -321,8 +321,8 @@ func (r *record) placedOn() []string {
 	return r.indexed.Value().workers()
 }
 
-// reservation are the workers that hold capacity for the Job.
-func (r *record) reservation() []string {
+// reservingWorkers are those that have capacity reserved for the Job.
+func (r *record) reservingWorkers() []string {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()
 	return r.reservedIn

@@ -100,7 +100,7 @@ func (r *Reconciler) moveBack(
 	if job == nil {
 		return result{}, err
 	}
-	done := r.tell(ctx, t, r.placed(t, move, job, decision))
+	done := r.tell(ctx, t, r.notePlaced(t, move, job, decision))
 	done.changed = true
 	return done, nil
 }

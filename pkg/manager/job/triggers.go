@@ -37,10 +37,9 @@ type triggers struct {
 const (
 	// deferredPriority is that of Jobs that had their turn and were deferred: they come before others.
 	deferredPriority = 1
-	// startPriority is that of what can wait, and of what comes while workers are still being
-	// connected after a start. That is all there is, and nearly all of it is as it should be: what
-	// happens later comes first.
-	startPriority = -1
+	// lowPriority is that of what can wait: the overflow of many Jobs at once, and all Jobs after a
+	// start, most of which need nothing.
+	lowPriority = -1
 )
 
 // Enqueue has Jobs reconciled.
@@ -57,16 +56,16 @@ func (t *triggers) enqueueIn(after time.Duration, keys ...types.NamespacedName) 
 // priority is that of what happens now.
 func (t *triggers) priority() int {
 	if !t.startup.over() {
-		return startPriority
+		return lowPriority
 	}
 	return 0
 }
 
-// enqueueFirst has Jobs reconciled, some with a priority. The rest comes after all others.
-func (t *triggers) enqueueFirst(some, priority int, keys ...types.NamespacedName) {
+// enqueueFirst has Jobs reconciled: the first n with a priority, the rest with lowPriority.
+func (t *triggers) enqueueFirst(n, priority int, keys ...types.NamespacedName) {
 	for i, key := range keys {
-		if i == some {
-			priority = startPriority
+		if i == n {
+			priority = lowPriority
 		}
 		t.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(priority)}, ctrl.Request{NamespacedName: key})
 	}
@@ -233,6 +232,8 @@ func (t *triggers) jobEvents() handler.TypedEventHandler[*batchv1.Job, ctrl.Requ
 	}
 }
 
+// jobSeen takes over a hub Job from the watch, and enqueues it, unless it's the echo of this
+// process's own write: the reconcile that wrote goes on by itself.
 func (t *triggers) jobSeen(job *batchv1.Job) {
 	t.guard.Saw(job.ResourceVersion)
 	if !mirror.Managed(job) {

@@ -18,13 +18,14 @@ import (
 
 // wholeJobs is the only way to all that the hub has of a Job: each read past the cache, and each
 // answer to a write. A Job of 1.4 MB can take a hundred times as much while it's read, so that it
-// needs a place. A Job for which there is none comes again, so that it holds up no other.
+// needs a share of readMemory. A Job for which there is none comes again, so that it holds up no
+// other.
 //
 // What the cache doesn't hold of a Job is read each time that it's looked at, and its workers have
 // it looked at often. So these reads are paced, for each namespace. Large objects that are carried
-// along with Jobs have their places among the Jobs.
+// along with Jobs have their shares among the Jobs.
 type wholeJobs struct {
-	*places
+	*readMemory
 	client client.Client
 	live   client.Reader
 	// weight is what a Job takes at most while it's read whole, as far as is known before.
@@ -37,21 +38,21 @@ func newWholeJobs(hub client.Client, live client.Reader, clock clock.WithDelayed
 		weight = func(types.UID) int64 { return packed.SmallWeight }
 	}
 	return &wholeJobs{
-		places: newPlaces(clock), client: hub, live: live, weight: weight, looks: newPace(clock, lookBytes, lookAhead),
+		readMemory: newReadMemory(clock), client: hub, live: live, weight: weight, looks: newPace(clock, lookBytes, lookAhead),
 	}
 }
 
 // allowance is what one turn holds of the memory for whole Jobs, for all of its reads: they follow
 // each other, and are of one Job. It's released at the end of the turn.
 type allowance struct {
-	place
+	readShare
 	*wholeJobs
 	// reading is held while a large Job is read.
 	reading sync.Mutex
 }
 
 func (w *wholeJobs) open(key types.NamespacedName) *allowance {
-	return &allowance{place: place{places: w.places, key: key}, wholeJobs: w}
+	return &allowance{readShare: readShare{readMemory: w.readMemory, key: key}, wholeJobs: w}
 }
 
 // Reserve implements copier.Memory: for what is carried along, beside what is held for the Job.
@@ -59,7 +60,7 @@ func (w *wholeJobs) open(key types.NamespacedName) *allowance {
 func (a *allowance) Reserve(bytes int64) (release func(used int64), err error) {
 	namespace := a.key.Namespace
 	if a.looks.isAhead(namespace) || !a.reserveMore(bytes) {
-		return nil, errNoPlace
+		return nil, errNoMemory
 	}
 	return func(used int64) {
 		a.giveBack(bytes)
@@ -78,7 +79,7 @@ func (a *allowance) refresh(ctx context.Context, s *dispatch.Snapshot, seen *see
 	case !needed && !isEdited:
 		return nil
 	case !a.looks.mayLook(a.key.Namespace, a.weight(s.Job.UID)):
-		err = errNoPlace
+		err = errNoMemory
 	case isKnown:
 		job, err = a.read(ctx, s.Job.UID)
 	default:
@@ -104,7 +105,7 @@ func (a *allowance) complete(ctx context.Context, s *dispatch.Snapshot) error {
 		return nil
 	}
 	if !a.looks.mayLook(a.key.Namespace, a.weight(s.Job.UID)) {
-		return errNoPlace
+		return errNoMemory
 	}
 	job, err := a.read(ctx, s.Job.UID)
 	return takeOver(s, job, err)

@@ -192,7 +192,7 @@ func TestWhichJobsAreReadAgain(t *testing.T) {
 }
 
 // TestFewJobsAreReadAtATime has Jobs of two namespaces looked at while the hub doesn't answer:
-// those of one leave room for the other's, and those for which there is no place don't wait for
+// those of one leave room for the other's, and those for which there is no memory don't wait for
 // one.
 func TestFewJobsAreReadAtATime(t *testing.T) {
 	answers := make(chan struct{})
@@ -209,7 +209,7 @@ func TestFewJobsAreReadAtATime(t *testing.T) {
 		go func() { results <- read("greedy") }()
 	}
 	for range 100 - 4 {
-		if err := <-results; !errors.Is(err, errNoPlace) {
+		if err := <-results; !errors.Is(err, errNoMemory) {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -223,7 +223,7 @@ func TestFewJobsAreReadAtATime(t *testing.T) {
 		}
 	}
 	if len(whole.namespaces) > 0 || whole.held != 0 {
-		t.Errorf("places stay taken: %d, %v", whole.held, whole.namespaces)
+		t.Errorf("memory stays taken: %d, %v", whole.held, whole.namespaces)
 	}
 }
 
@@ -342,7 +342,7 @@ func TestLargeJobsReadWholeTakeLittleMemory(t *testing.T) {
 						switch {
 						case err == nil:
 							held = append(held, whole)
-						case !errors.Is(err, errNoPlace):
+						case !errors.Is(err, errNoMemory):
 							t.Error(err)
 						}
 					})
@@ -404,11 +404,11 @@ func TestWhatIsCarriedSharesTheMemory(t *testing.T) {
 	}
 	first := open("greedy")
 	if !first.reserve(wholeOfNamespace / 2) { // its Job is large, too
-		t.Fatal("no place for the only Job")
+		t.Fatal("no memory for the only Job")
 	}
 	release := reserve(first, nil)
-	reserve(open("greedy"), errNoPlace)
-	reserve(open("third"), errNoPlace)
+	reserve(open("greedy"), errNoMemory)
+	reserve(open("third"), errNoMemory)
 	release(0)
 	if first.bytes != wholeOfNamespace/2 {
 		t.Errorf("the turn holds %d bytes, want %d", first.bytes, wholeOfNamespace/2)
@@ -431,6 +431,6 @@ func TestWhatIsCarriedSharesTheMemory(t *testing.T) {
 		t.Errorf("%d in a minute, want %d", taken, want)
 	}
 	if whole.held != 0 || len(whole.namespaces) > 0 {
-		t.Errorf("places stay taken: %d, %v", whole.held, whole.namespaces)
+		t.Errorf("memory stays taken: %d, %v", whole.held, whole.namespaces)
 	}
 }
