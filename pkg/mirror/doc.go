@@ -2,7 +2,7 @@
 // pure: values in, values out; no client, no context, no logger, and the time is an argument.
 //
 //	hub Job ──Project──▶ mirror to create
-//	hub Job, mirror ──Drift──▶ None | Patch | Recreate | Refuse
+//	hub Job, mirror ──Drift──▶ None | Patch | PatchRecent | Recreate | Refuse
 //	hub Job, mirror, now ──Reflect──▶ Next | Unchanged | Deferred | Violation
 //	hub Job without mirror, now ──Unplaced──▶ Next | Unchanged
 //	hub Job ──Seed──▶ the status that a moved mirror starts from

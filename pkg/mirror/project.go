@@ -23,9 +23,8 @@ type Target struct {
 	// Indexes is the value of AnnotationIndexes, if the worker runs a part of the Job only; nil: all.
 	// See package shards.
 	Indexes *string
-	// Suspended makes a suspended mirror of a Job that isn't suspended, because a moved Job is
-	// seeded with its progress first (see SeedDue). Drift resumes the mirror after that, and the
-	// caller no longer sets this.
+	// Suspended keeps the mirror suspended though the hub Job isn't: until it's seeded (see SeedDue),
+	// or until its objects are carried. Drift resumes it when the caller sets this no more.
 	Suspended bool
 	// FreshStart makes the mirror start from zero although the hub Job has progress. A work queue
 	// always does.

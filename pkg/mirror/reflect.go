@@ -52,15 +52,14 @@ func (Violation) verdict() {}
 type Change string
 
 const (
-	// Progress changes counters and indexes only.
+	// Progress changes counters and indexes only; not conditions, so not the announcement of the end.
 	Progress Change = "Progress"
 	// Transition changes conditions or times. A Job has only a few.
 	Transition Change = "Transition"
 )
 
-// IsProgress reports whether all that has changed of a Job are its counters and indexes, but no
-// fewer Pods have succeeded or failed, and that its end is announced. Its Job controller alone
-// changes these.
+// IsProgress reports whether an update changed only counters, indexes and the announcement of the
+// end, and neither succeeded nor failed fell. A Job's controller alone changes these.
 func IsProgress(before, after *batchv1.Job) bool {
 	falls := after.Status.Succeeded < before.Status.Succeeded || after.Status.Failed < before.Status.Failed
 	return !falls && equality.Semantic.DeepEqual(withoutProgress(before), withoutProgress(after))
@@ -122,7 +121,7 @@ func Reflect(hub, mirror *batchv1.Job, now time.Time) Verdict {
 	return r.conclude()
 }
 
-// Check returns the rule about a worker's status alone that a mirror breaks, if it breaks one.
+// Check returns the input rule that a mirror breaks, if any.
 func Check(hub, mirror *batchv1.Job, now time.Time) (broken Violation, is bool) {
 	return firstBroken(inputRules, newReflection(hub, mirror, now))
 }

@@ -8,8 +8,8 @@
 //	                  │                                     ▼
 //	             Worker: supervise ─┬─> internal/feed: informers, polls
 //	               │                └─> internal/link: probes, gate, bounds ──> API server
-//	               └─────> Listener: MirrorChanged, WorkerChanged, CapacityFreed,
-//	                        PodsStuck, PodUnlabelled
+//	               └─────> Listener: MirrorChanged, WorkerChanged, WorkerRestored,
+//	                        CapacityFreed, PodsStuck, PodUnlabelled
 //
 // A Registry has one Worker for each WorkerCluster. A Worker has a link, which is the connection,
 // and a feed, which watches the worker through the link. One goroutine per Worker decides over both

@@ -30,8 +30,8 @@ type Health struct {
 	State   State
 	Reason  string
 	Message string
-	// Since is the loss clock: when the worker was first found not to be Ready. Zero while it's
-	// Ready, and after a restart of the manager that left it Ready, until the first observation.
+	// Since is when the worker was first found not to be Ready. Zero while it's Ready, and after a
+	// restart of the manager that left it Ready, until the first observation.
 	Since time.Time
 	// LossClock is from when on workerLostTimeout counts: Since, or the end of a time in which the
 	// hub was isolated. Zero while Since is.

@@ -111,8 +111,9 @@ type MirrorChange = feed.MirrorChange
 // Listener is called on changes, once the Registry and its workers show them. Its methods are
 // called from many goroutines and must not block.
 type Listener interface {
-	// MirrorChanged: a Job of this origin was added, changed or deleted in a worker. The last state of
-	// one that is gone is told before the rest shows that: another call follows.
+	// MirrorChanged: a Job of this origin was added, changed or deleted in a worker. Of one that is
+	// gone, a first call tells the last state (MirrorChange.Last), while the Registry still names the
+	// worker as a holder. When it doesn't, a second call follows.
 	MirrorChanged(worker string, c MirrorChange)
 	// WorkerChanged: a worker was registered or removed, or its View changed.
 	WorkerChanged(worker string)

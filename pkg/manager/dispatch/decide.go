@@ -4,9 +4,11 @@ import (
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
 
 // Situation names the row of a table that made a plan.
@@ -127,8 +129,9 @@ var workerSituations = []struct {
 }
 
 // Decide says what is to be done about a Job now. It walks the table of the Job's situations, then,
-// for a Job that is placed, the table of its situation in the assigned worker. What is done about
-// the mirrors that the Job has no use for is beside that.
+// for a Job that is placed, that of its situations in the assigned worker. Then it adds what holds
+// in any situation: cleanup, a finalizer that somebody removed, a recheck, an account that is
+// behind, and reservations.
 func Decide(s *Snapshot) Plan {
 	plan := decide(s)
 	plan.cleanUp(s)
@@ -266,11 +269,29 @@ func (s *Snapshot) writeOwnStatus(report Report) Plan {
 	}
 }
 
+// planUnplaced places the Job. The status of one that was resumed stops saying Suspended before
+// that, as the Job may wait for room for long.
 func planUnplaced(s *Snapshot) Plan {
 	if plan := s.writeOwnStatus(note(v1alpha1.EventResumed, "Job resumed")); len(plan.Actions) > 0 {
 		return plan
 	}
 	return s.place()
+}
+
+// place has the Job placed: in one worker, or in several if its user allows that, and there is
+// something to divide. A queue that checks the placement knows one worker only.
+func (s *Snapshot) place() Plan {
+	if !shards.MayDivide(s.Job) || s.Admission.Checked || ptr.Deref(s.Job.Spec.Completions, 1) == 0 {
+		return Plan{Actions: []Action{Place{}}, Again: true}
+	}
+	plan := Plan{Again: true}
+	for _, w := range s.otherMirrors() { // of a placement that someone removed
+		if w.Synced && !s.isOverdue(w) {
+			return Plan{Reports: []Report{warn(v1alpha1.EventPending, "Waiting for worker "+w.Name+" to remove an earlier mirror of the Job")}}
+		}
+	}
+	plan.Actions = []Action{Divide{}}
+	return plan
 }
 
 // planUnregistered moves the Job. A WorkerCluster is deleted only after its registration Secret was
@@ -338,8 +359,8 @@ func (s *Snapshot) lacksFinalizer() bool {
 		!mirror.Finished(s.Job) && s.Job.DeletionTimestamp == nil
 }
 
-// isUrgent reports whether an account can't be completed first. A Job that waits for room asks for
-// it each time.
+// isUrgent reports whether an action goes before the account's. Place and Divide don't: a Job
+// without room repeats them.
 func isUrgent(a Action) bool {
 	switch a.(type) {
 	case Place, Divide:

@@ -7,7 +7,7 @@
 //
 // Decide walks two ordered tables of situations. The first is about the Job as a whole. The second
 // is about the Job's mirror in one worker that the Job is assigned to. The first row that applies
-// makes the plan. A plan is at most one step: the shell applies it, gathers again and decides
+// makes the plan. A plan is at most one step: package job applies it, gathers again and decides
 // again, until nothing is left to do but to wait. So every decision is derived from the objects,
 // and a manager that is killed between any two writes continues from what they say.
 //
@@ -29,6 +29,18 @@
 //   - Admission is what Kueue decides about the Job. Loss is the hub's judgement of a worker that
 //     is not connected.
 //   - A mirror waits, or is stuck, while no container of its Pods has run yet.
+//
+// A worker's watch shows no mirror that has lost its marks (its label and annotation). So what
+// isn't shown may be there still. These words of a Worker say what is known of it:
+//
+//	Missed     the watch showed the mirror, and does so no more; nobody has deleted it, or it's taken back
+//	Unseen     this process has neither seen a mirror there nor asked the worker for one
+//	Sought     there is a reason to look for a mirror without marks: Pods, or the Job's end
+//	Confirmed  this process has asked the worker itself for a mirror
+//	Own        this process has created the mirror
+//	Replaced   this process has deleted the last mirror
+//	TakenBack  the last state of a mirror that is removed, as it can't be followed
+//	vanished   Pods may have run there, the mirror is gone, and this process hasn't deleted it
 //
 // # A finished Job has no finalizer
 //
@@ -63,9 +75,6 @@
 //
 // # Pacing
 //
-// A status write that only reports progress waits for ProgressFloor, longer while many status
-// writes are in flight; see status.go. This replaces a moving average of how long writes take.
-// Measured by turns, three runs each of `make bench BENCH="-rounds 1 -floor=false"` with 500 Jobs:
-// all Complete after 22.0, 22.5 and 21.6 s, with the average after 25.1, 22.0 and 22.9 s; 6.05 to
-// 6.10 requests per Job, with the average 6.00 to 6.02.
+// A status write that only reports progress waits for ProgressFloor, longer while many writes to
+// the hub are in flight; see status.go.
 package dispatch

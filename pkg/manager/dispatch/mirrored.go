@@ -133,9 +133,34 @@ func planMirrored(s *Snapshot, w *Worker) Plan {
 // steps are those of planMirrored. The statuses of shards are brought to the hub together.
 func (s *Snapshot) steps() []func(*Snapshot, *Worker) Plan {
 	if s.Part != nil {
-		return []func(*Snapshot, *Worker) Plan{unfence, endPart, reopenPart, recallPart, seed, carryObjects, align, unstick, unended, halted, relocate}
+		return []func(*Snapshot, *Worker) Plan{
+			unfence,      // a fenced mirror may continue
+			endPart,      // the mirror ends as the whole Job does
+			reopenPart,   // one that ended before its shard is deleted
+			recallPart,   // one that would run what others do is stopped
+			seed,         // one that starts knows the Job's progress
+			carryObjects, // its Pods find what they refer to
+			align,        // its spec is the hub's
+			unstick,      // no Pod runs: the reason is shown, and then the shard moves
+			unended,      // all Pods have ended, and the Job hasn't: that is shown
+			halted,       // Pods don't go on: that is shown
+			relocate,     // the shard is to leave the worker
+		}
 	}
-	return []func(*Snapshot, *Worker) Plan{replacedWhole, unfence, seed, reflect, reopen, carryObjects, align, unstick, unended, halted, relocate, goBack}
+	return []func(*Snapshot, *Worker) Plan{
+		replacedWhole, // the worker has a mirror that nobody knows: that is shown
+		unfence,       // a fenced mirror may continue
+		seed,          // one that starts knows the Job's progress
+		reflect,       // the hub shows the worker's status
+		reopen,        // a mirror that ended with too few completions is deleted
+		carryObjects,  // its Pods find what they refer to
+		align,         // its spec is the hub's
+		unstick,       // no Pod runs: the reason is shown, and then the Job moves
+		unended,       // all Pods have ended, and the Job hasn't: that is shown
+		halted,        // Pods don't go on: that is shown
+		relocate,      // the Job is to leave the worker
+		goBack,        // the Job prefers another worker
+	}
 }
 
 // unfence confirms to the worker's Job controller that a Job that it has fenced may continue: it is

@@ -194,9 +194,10 @@ type ConfirmLeft struct{ At }
 // its hub Job is the plan's, and deleted if a live read of the hub shows that there is none.
 type SeekUnmarked struct{ At }
 
-// CreateMirror creates the Job's mirror, which At holds as it is to be: only if the hub's last
-// answer, or a live read of it, shows the Job unfinished, not being deleted, and placed on this
-// worker.
+// CreateMirror creates the Job's mirror: only if the hub's last answer, or a live read of it, shows
+// the Job unfinished, not being deleted, and placed on this worker. At has the mirror as Project
+// made it. The apply adds a random id (see mirror.SelectPods), and recent fields, which need a
+// read.
 type CreateMirror struct{ At }
 
 // SeedMirror writes the progress known at the hub into the status of a mirror that is suspended.

@@ -3,8 +3,6 @@ package dispatch
 import (
 	"fmt"
 
-	"k8s.io/utils/ptr"
-
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
@@ -30,22 +28,6 @@ type Shard struct {
 	// Part is the snapshot of the Job that the shard's worker is to run, as if that were a Job of its
 	// own: see shards.Part.
 	Part *Snapshot
-}
-
-// place has the Job placed: in one worker, or in several if its user allows that, and there is
-// something to divide. A queue that checks the placement knows one worker only.
-func (s *Snapshot) place() Plan {
-	if !shards.MayDivide(s.Job) || s.Admission.Checked || ptr.Deref(s.Job.Spec.Completions, 1) == 0 {
-		return Plan{Actions: []Action{Place{}}, Again: true}
-	}
-	plan := Plan{Again: true}
-	for _, w := range s.otherMirrors() { // of a placement that someone removed
-		if w.Synced && !s.isOverdue(w) {
-			return Plan{Reports: []Report{warn(v1alpha1.EventPending, "Waiting for worker "+w.Name+" to remove an earlier mirror of the Job")}}
-		}
-	}
-	plan.Actions = []Action{Divide{}}
-	return plan
 }
 
 func planUndecipherable(s *Snapshot) Plan {

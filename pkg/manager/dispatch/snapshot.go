@@ -58,7 +58,8 @@ type Snapshot struct {
 	// UnshownSince is when the first change of a mirror arrived that the hub Job does not show yet;
 	// zero: none, or not known.
 	UnshownSince time.Time
-	// WritesInFlight is the number of status writes to the hub that have not been answered.
+	// WritesInFlight is the number of writes of placements and statuses to the hub that haven't been
+	// answered.
 	WritesInFlight int
 	// PassedOver has, by worker, the reason why the Job cannot be there for now.
 	PassedOver map[string]string
@@ -114,8 +115,8 @@ type Worker struct {
 	Name string
 	// Registered: a WorkerCluster of that name is known.
 	Registered bool
-	// Synced: the worker is connected, and its mirrors have been listed. Only then the absence of a
-	// mirror means that there is none.
+	// Synced: the worker is connected, its mirrors have been listed, and this process may write there.
+	// Only then the absence of a mirror means that there is none.
 	Synced bool
 	// Connecting: the first connection to the worker is still being made.
 	Connecting bool
@@ -141,7 +142,8 @@ type Worker struct {
 	// LastStart is when the worker's Job controller was last seen to start a Job, by the hub's
 	// clock; zero: not seen yet.
 	LastStart time.Time
-	// Mirror is the mirror of the hub Job in this worker; nil: none.
+	// Mirror is the mirror of the hub Job in this worker. If the worker removed it before the hub saw
+	// its end, it's the last state; nil: none.
 	Mirror *batchv1.Job
 	// Orphan is the mirror of another hub Job of this name, which is gone or never was; nil: none.
 	Orphan *batchv1.Job
@@ -274,7 +276,7 @@ type Carry struct {
 type Timing struct {
 	// ProgressFloor is the least time between two status writes of one Job that only report
 	// progress, and the longest that the announcement of its end waits for the end itself; more
-	// while many status writes are in flight. Default 500ms.
+	// while many writes to the hub are in flight. Default 500ms.
 	ProgressFloor time.Duration
 	// StuckNotice is how long a mirror may be without a Pod before the reason is shown on the hub
 	// Job; at most 2s if there are Pods, of which the worker says why none can start. Default 30s.

@@ -32,13 +32,13 @@ type result struct {
 	void bool
 	// outdated: nothing was carried out, and the Job is to be decided about again at once.
 	outdated bool
-	// awaitsCapacity: no worker can take the Job now.
+	// awaitsCapacity: no worker takes the Job, or more of it, yet: reconcile when a worker changes.
 	awaitsCapacity bool
 	// waitsForGroup: another Job of the group asks for a worker, whatever the plan says.
 	waitsForGroup bool
 	// next is the worker that the next step creates the mirror in; empty: it may do something else.
 	next string
-	// after is when the next step of the Job's preference opens; zero: never.
+	// after is in what time to reconcile without an event; zero: never.
 	after time.Duration
 	// waits is why the Job has found no worker; empty: it has, or isn't judged yet.
 	waits hubstate.Wait

@@ -15,9 +15,9 @@
 //   - gather.go reads. What it reads from has no method that writes.
 //   - apply.go carries a plan out: place.go, divide.go and hub.go write to the hub; create.go,
 //     mirrors.go, verify.go and carry.go write to workers.
-//   - line.go shows package line, which chooses workers and has the Jobs that wait for room, what
-//     it needs of the workers and of the hub's Jobs. return.go asks it about Jobs that prefer
-//     another worker to theirs.
+//   - line.go gives package line what it needs of workers and hub Jobs. That package orders the
+//     Jobs that wait, and chooses workers. return.go asks it about Jobs that prefer another worker
+//     to theirs.
 //   - usage.go and accountant.go keep the account of a Job: for how long its Pods ran.
 //   - store.go has one record (record.go) of each Job, which observe.go brings up to date.
 //
@@ -34,8 +34,8 @@
 // The cache may be behind, and that of a process that stood still may be old. So nothing is deleted
 // in a worker as orphaned or stale, and no stale mirror is suspended, before a live read of the hub
 // says so. A mirror is created on the hub's answer to a write of the last five seconds, which
-// places the Job, or else after a live read. This replaces a watchdog over the process and costs no
-// request on the plain way of a Job.
+// places the Job, or else after a live read. It costs no request for a Job that is placed and
+// mirrored at once.
 //
 // All of a hub Job that isn't from the cache comes through whole.go. readmemory.go bounds what such
 // Jobs take in memory at once. The hub's answer to a write is remembered until the cache shows it;

@@ -44,8 +44,8 @@ func heldOf(answer *batchv1.Job) *batchv1.Job {
 }
 
 // latest returns the newer of what the cache has and what was written; nil: there is no such Job.
-// Callers must not modify it. The cache must be read after the write: what is dropped in between is
-// in the cache already.
+// Callers must not modify it. Copy the ownWrite before you read the cache: a write that the watch
+// drops in between is in the cache by then.
 func (w ownWrite) latest(cached *batchv1.Job, now time.Time) *batchv1.Job {
 	switch {
 	case now.Sub(w.at) > ownWriteExpires:

@@ -18,7 +18,8 @@ import (
 // workerView is what gather reads of a worker. None of its methods writes.
 type workerView interface {
 	line.WorkerReader
-	// Synced reports whether the worker is connected, and its mirrors have been listed.
+	// Synced reports whether the worker is connected, its mirrors have been listed, and this process
+	// may write there.
 	Synced() bool
 	// LastStart is when its Job controller was last seen to start a mirror.
 	LastStart() time.Time

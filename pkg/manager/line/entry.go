@@ -20,27 +20,32 @@ type entry struct {
 	waiting.Job
 	// request has no Job while it waits: there may be many of them, of any size.
 	request placement.Request
-	// version is what the Job asks for; the manager's own writes leave it as it is. A large Job has
-	// much in it, or takes much work to find nodes for: it gets no reservation. A heavy one takes
-	// much work to judge. Neither is judged by a walk, or under the lock. isNext: a walk has left it
-	// to its own reconcile.
-	version              mirror.Version
-	large, heavy, isNext bool
+	// version is what the Job asks for. The manager's own writes leave it as it is.
+	version mirror.Version
+	// large: the Job has much in it, or takes much work to find nodes for. It gets no reservation.
+	large bool
+	// heavy: it takes much work to judge the Job. No walk judges a large or heavy one, and nobody does
+	// so under the lock.
+	heavy bool
+	// isNext: a walk has left the Job to its own reconcile.
+	isNext bool
 	// lateAt is when a walk last waited for its decision in vain; zero: none did.
 	lateAt time.Time
-	// reads are what it's judged by besides, and out where no node came for its Pods.
+	// reads are what it's judged by besides.
 	reads placement.Reads
-	out   *jobStockouts
+	// out is where no node came for its Pods.
+	out *jobStockouts
 	// fitsNowhere: no worker can take it, whatever ends there.
 	fitsNowhere bool
 	// altered: a RuntimeClass of the worker may alter what its Pods tolerate.
 	altered bool
-	// group is that of the Job: the others of it hold room, too. forGroup: it asks for all of them.
-	group    group.ID
+	// group is that of the Job. Room is reserved for the others of it, too.
+	group group.ID
+	// forGroup: the Job asks for all of its group.
 	forGroup bool
 	// class is the name of its PriorityClass.
 	class string
-	// chosen is the worker that a walk has found for it, and holds capacity in; nil: none yet.
+	// chosen is the worker that a walk has found for it, with capacity reserved there; nil: none yet.
 	chosen *placement.Decision
 	// reserved is the reservation that it had until then.
 	reserved *waiting.Reservation
@@ -76,16 +81,27 @@ type PriorityClass struct {
 	Value int32
 }
 
-// newEntry reads what the order needs of a Job.
+// newEntry makes the entry of a question.
 func (l *Line) newEntry(q Question) *entry {
 	job := q.Job
 	large := job.Size() > maxInLine || placement.IsHeavy(&job.Spec.Template.Spec)
 	altered := job.Spec.Template.Spec.RuntimeClassName != nil
-	w := &entry{tries: 1, request: q.Request, group: q.Group, forGroup: len(q.Mates) > 0, class: q.Class.Name, version: mirror.VersionOf(job), large: large, heavy: large, altered: altered, Job: waiting.Job{
-		Key: keyOf(job), UID: job.UID, Priority: q.Class.Value, Created: job.CreationTimestamp.Time,
-		Shape: shapeInLine(&job.Spec.Template, large), Pods: placement.PodsWanted(job),
-		Exempt: q.Exempt, Usual: l.runtimes.Usual(job.Namespace),
-	}}
+	w := &entry{
+		Job: waiting.Job{
+			Key: keyOf(job), UID: job.UID, Priority: q.Class.Value, Created: job.CreationTimestamp.Time,
+			Shape: shapeInLine(&job.Spec.Template, large), Pods: placement.PodsWanted(job),
+			Exempt: q.Exempt, Usual: l.runtimes.Usual(job.Namespace),
+		},
+		tries:    1,
+		request:  q.Request,
+		group:    q.Group,
+		forGroup: len(q.Mates) > 0,
+		class:    q.Class.Name,
+		version:  mirror.VersionOf(job),
+		large:    large,
+		heavy:    large,
+		altered:  altered,
+	}
 	w.reads, w.out = placement.ReadsOf(&job.Spec.Template.Spec), l.stockouts.of(job) // without the lock: it takes a while
 	for _, mate := range q.Mates {                                                   // they need as much as so many Pods of its own
 		lost := waiting.Loss(w.Shape, placement.ShapeOf(&mate.Job.Spec.Template))

@@ -37,38 +37,39 @@ type Line struct {
 	filled sync.Map
 
 	mu sync.Mutex // held while a worker is chosen, or a ledger is filled
-	// order has the Jobs that wait, and waiters what they ask for; also those that a walk has chosen a
-	// worker for.
-	order   waiting.Line
+	// order has the Jobs that wait.
+	order waiting.Line
+	// waiters has what they ask for, and what the Jobs ask for that a walk has chosen a worker for.
 	waiters map[types.NamespacedName]*entry
 	// returning are the Jobs that run and wait for room in a worker that they prefer to theirs.
 	returning map[types.NamespacedName]*entry
-	// unlooked are those of them that are to be looked at yet for what they have missed; wakes: the
-	// clock does so.
+	// unlooked are those of returning for which there was no time when a change came. They remember
+	// the change, and are looked at first the next time.
 	unlooked map[types.NamespacedName]struct{}
-	wakes    bool
-	// unjudged are the Jobs that wait and weren't judged since the start, and undecided is the Job
-	// whose decision those behind it wait for; nil: none.
-	unjudged  map[types.NamespacedName]struct{}
+	// wakes: the clock is set for looking at them.
+	wakes bool
+	// unjudged are the Jobs that wait and weren't judged since the start.
+	unjudged map[types.NamespacedName]struct{}
+	// undecided is the Job whose decision those behind it wait for; nil: none.
 	undecided *types.NamespacedName
-	// taken counts by worker how often capacity was reserved there, and turns has whose Job is judged
-	// without the lock, by namespace.
+	// taken counts by worker how often capacity was reserved there.
 	taken map[string]uint64
+	// turns says by namespace which Job is judged without the lock.
 	turns map[string]*turn
-	// underway are the groups for which a worker was chosen that no hub Job names yet, and held the
-	// room that is kept for Jobs of a group that aren't placed yet.
+	// underway are the groups for which a worker was chosen that no hub Job names yet.
 	underway map[group.ID]*underway
-	held     map[group.ID]map[types.NamespacedName]string // the worker
+	// held is the room that is kept for Jobs of a group that aren't placed yet: in which worker.
+	held map[group.ID]map[types.NamespacedName]string
 	// heldIn counts held by namespace.
 	heldIn map[string]int
-	// inVain counts the Jobs by namespace that were judged in vain since all were looked at, those
-	// that take much work several times.
+	// inVain counts by namespace the Jobs that were judged in vain in this round. One that takes much
+	// work counts several times.
 	inVain map[string]int
-	// roundBegan is freed.count at the begin of the round. behind are the namespaces of which the last
-	// round has left Jobs to this one, each with the count at which it began to be looked at: nobody
-	// else waits until these Jobs are judged.
+	// roundBegan is freed.count at the begin of this round, in which all Jobs are looked at.
 	roundBegan uint64
-	behind     map[string]uint64
+	// behind are the namespaces whose Jobs the last round didn't get to, each with freed.count at the
+	// begin of its own round. This round goes on with these Jobs.
+	behind map[string]uint64
 }
 
 // New returns a line without any Job.

@@ -19,8 +19,8 @@
 // # Bounds
 //
 // An intake slims each object, and counts what is held, in objects and bytes: a worker can't fill
-// the manager's memory. What has names that no API server stores is counted, and else as if it
-// weren't there: whoever reads what the feed keeps needn't check names.
+// the manager's memory. An object whose name no API server stores is counted, and not kept: whoever
+// reads what the feed keeps needn't check names.
 //
 // Lists are read in pages, and slimmed page by page (see listAll). A list is bounded as a whole,
 // too: it has each object once, few objects that aren't held, and an end in time. Too many mirrors
@@ -29,6 +29,7 @@
 //
 // The bounds of a worker's objects, in number and memory:
 //
+//	mirrors, by default                                     25,000         97 MiB
 //	nodes                                                   10,000         32 MiB
 //	unfinished Pods                                         50,000         96 MiB
 //	times of Pods of Jobs                                  150,000         96 MiB
@@ -37,10 +38,15 @@
 //	with devices: DeviceClasses                              1,000          4 MiB
 //	              ResourceSlices, ResourceClaims            20,000 each    64, 32 MiB
 //	              ResourceClaimTemplates                     5,000          8 MiB
+//	from the first Job on that needs them:
+//	  namespaces                                            20,000         24 MiB
 //	from the first Job with claims on:
 //	  PersistentVolumeClaims, PersistentVolumes             20,000 each    48 MiB each
 //	  CSIStorageCapacities; CSINodes                        20,000; 10,000 24, 16 MiB
 //	  StorageClasses, CSIDrivers                             1,000 each     4 MiB each
+//
+// Of mirrors, it holds a quarter more than spec.maxMirrors, which is 20,000 by default, and 5 KiB
+// for each of maxMirrors, at least 32 MiB.
 //
 // Of a CSINode, it holds 64 drivers: further ones aren't known to be on the node, nor what they
 // attach at most.

@@ -128,8 +128,8 @@ func (f *Feed) lookAtListing(open bool) {
 }
 
 // Readiness is what the link has found, and the informers: a worker that answers is Ready once its
-// mirrors are known, and for as long as their changes are. A loss by that begins now, not with the
-// first failure: until now the fence's Lease has been renewed.
+// mirrors are known, and for as long as their changes are. Such a loss begins now, not at the first
+// failure: until now the manager renewed the fence's Lease.
 func (f *Feed) Readiness() link.Observation {
 	found := f.link.Observation()
 	if found.State != link.Ready {
