@@ -21,7 +21,7 @@ func (s *Snapshot) isCopy(w *Worker) bool {
 	if w.Own || !s.hadOther(w) {
 		return false
 	}
-	account := s.Accounted()
+	account := s.Accounted
 	return account.Of(usage.ID{Worker: w.Name, UID: w.Mirror.UID}).UID == "" && slices.ContainsFunc(account, func(m usage.Mirror) bool {
 		return m.Worker == w.Name && (!m.Left || !s.isAssigned(w)) // one that it left there may have made room for this one
 	})
@@ -43,7 +43,7 @@ func (s *Snapshot) replaced(w *Worker, part *Part) Plan {
 		return Plan{}
 	}
 	isSettled := part != nil && shards.Remaining(part.HubJob, part.Shard).Len() == 0
-	for _, m := range s.Accounted() {
+	for _, m := range s.Accounted {
 		ran := m.Pods > 0 || (part == nil || isSettled) && (m.Count > 0 || m.Seconds > 0)
 		if m.Worker == w.Name && m.UID != w.Mirror.UID && !m.Left && ran {
 			return Plan{Reports: []Report{warn(v1alpha1.EventMirrorRecreated, "Worker "+w.Name+

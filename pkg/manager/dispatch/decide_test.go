@@ -12,6 +12,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -102,6 +103,9 @@ func look(job *batchv1.Job, workers ...Worker) *Snapshot {
 	s := &Snapshot{
 		Now: noon, Origin: origin, Key: types.NamespacedName{Namespace: "team", Name: "train"},
 		Job: job, Timing: DefaultTiming(),
+	}
+	if job != nil {
+		s.Accounted = usage.Read(job)
 	}
 	if job != nil && job.DeletionTimestamp != nil {
 		s.Deletion = metav1.DeletePropagationForeground

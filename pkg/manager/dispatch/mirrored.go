@@ -76,7 +76,7 @@ func (s *Snapshot) vanished(w *Worker) bool {
 	case !mirror.Moved(hub):
 		return hub.Status.Active > 0 || hub.Status.StartTime != nil && hub.Status.Succeeded == 0
 	}
-	return slices.ContainsFunc(usage.Read(hub), func(m usage.Mirror) bool { return m.Worker == w.Name && !m.Left && m.Pods > 0 })
+	return slices.ContainsFunc(s.Accounted, func(m usage.Mirror) bool { return m.Worker == w.Name && !m.Left && m.Pods > 0 })
 }
 
 // planDeleted waits until the mirror is gone. If somebody keeps it, such as by a finalizer, the Job

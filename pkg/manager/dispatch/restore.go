@@ -85,7 +85,7 @@ func (s *Snapshot) missingShards(others []*Worker) (restore Restore, found []*Wo
 func (s *Snapshot) mayHaveForgotten(w *Worker) bool {
 	isKnown := func(m usage.Mirror) bool { return m.UID == w.Mirror.UID }
 	return (w.TookOver && w.Synced || w.HeldElsewhere) && w.Removal == "" && w.Unwanted == "" && !s.isMovedFrom(w.Name) &&
-		!slices.ContainsFunc(s.Accounted(), isKnown)
+		!slices.ContainsFunc(s.Accounted, isKnown)
 }
 
 // isPart reports whether a mirror is that of a shard.

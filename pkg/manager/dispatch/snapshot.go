@@ -68,8 +68,9 @@ type Snapshot struct {
 	// Admission is what Kueue decides about the Job.
 	Admission Admission
 	// Used is what the Job's Pods used.
-	Used      Used
-	accounted accounted
+	Used Used
+	// Accounted is the account that the hub Job has.
+	Accounted usage.Account
 	// Group is what is known of the Jobs that belong together with this one.
 	Group Group
 	// Return is what is known of a Job that is to go back to a worker that it prefers; nil: it isn't.

@@ -38,20 +38,6 @@ const staleAtLeast = 6 * time.Hour
 // mirror.
 const behindFor = time.Minute
 
-// accounted is the account that a hub Job has.
-type accounted struct {
-	of      *batchv1.Job
-	account usage.Account
-}
-
-// Accounted is the account that the hub Job has. It's read once.
-func (s *Snapshot) Accounted() usage.Account {
-	if s.accounted.of != s.Job {
-		s.accounted = accounted{s.Job, usage.Read(s.Job)}
-	}
-	return s.accounted.account
-}
-
 // Account is the Job's account as it is now.
 func (s *Snapshot) Account() usage.Account { return s.account(false) }
 
@@ -61,7 +47,7 @@ func (s *Snapshot) account(ends bool) usage.Account {
 	if !mirror.Light(s.Job) {
 		requests = placement.RequestsOf(&s.Job.Spec.Template.Spec).List()
 	}
-	return s.Accounted().Next(usage.HubJob{
+	return s.Accounted.Next(usage.HubJob{
 		Job: s.Job, Requests: requests,
 		Unfinished: !mirror.Finished(s.Job), Afresh: mirror.StartsFresh(s.Job),
 		Ends: ends, Ended: mirror.EndedAt(s.Job),
@@ -89,7 +75,7 @@ func (s *Snapshot) newWriteStatus(next *batchv1.JobStatus, changes hubstate.Chan
 // that the Job has left, of all when it has ended, and now and then of those that run on.
 func (p *Plan) completeAccount(s *Snapshot) {
 	ended := mirror.Finished(s.Job)
-	before, next := s.Accounted(), s.Account()
+	before, next := s.Accounted, s.Account()
 	refresh := s.refreshAt(before)
 	if before.Lacks(next, ended) || !refresh.IsZero() && !refresh.After(s.Now) {
 		p.Actions, p.Again = []Action{s.newWriteStatus(&s.Job.Status, nil)}, true

@@ -43,7 +43,7 @@ func TestCompleteAccount(t *testing.T) {
 				{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(end)}}}
 			at := usage.Moment(end.Unix())
 			hubstate.Set(j, hubstate.Changes{hubstate.Usage: usage.Account{{Worker: "west", UID: "m", Seconds: 30, At: at, Ended: at}}.String()})
-			s := &Snapshot{Now: end.Add(row.later), Job: j, LastStatusWrite: end, Used: Used{Observations: []usage.Observation{row.seen}}}
+			s := &Snapshot{Now: end.Add(row.later), Job: j, Accounted: usage.Read(j), LastStatusWrite: end, Used: Used{Observations: []usage.Observation{row.seen}}}
 			var plan Plan
 			plan.completeAccount(s)
 			if plan.After != row.after || (len(plan.Actions) > 0) != row.writes {
@@ -79,7 +79,7 @@ func TestTheAccountOfARunningJobIsRefreshed(t *testing.T) {
 			hubstate.Set(j, hubstate.Changes{hubstate.Usage: usage.Account{{Worker: "west", UID: "m", Pods: row.running, Since: at, At: at}}.String()})
 			o := usage.Observation{Worker: "west", UID: "m", Current: true, InTouch: !row.outOfTouch,
 				Times: usage.Times{Running: row.running, Since: created.Add(row.written)}}
-			s := &Snapshot{Now: created.Add(row.now), LastStatusWrite: created.Add(row.status), Job: j, Used: Used{Observations: []usage.Observation{o}}}
+			s := &Snapshot{Now: created.Add(row.now), LastStatusWrite: created.Add(row.status), Job: j, Accounted: usage.Read(j), Used: Used{Observations: []usage.Observation{o}}}
 			var plan Plan
 			plan.completeAccount(s)
 			if plan.After != row.after || (len(plan.Actions) > 0) != row.writes {

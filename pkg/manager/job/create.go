@@ -83,7 +83,7 @@ func (t *turn) noteFailedCreate(w worker, err error) {
 	refusal := (*refusalError)(nil)
 	had := func(id usage.ID) bool { return id.Worker == w.Name() }
 	isRefusal := errors.As(err, &refusal)
-	outright := isRefusal && refusal.outright && !slices.ContainsFunc(t.Accounted().IDs(), had)
+	outright := isRefusal && refusal.outright && !slices.ContainsFunc(t.Accounted.IDs(), had)
 	t.record.updateMirror(w.Name(), func(m *mirrorMemory) {
 		m.unanswered = m.unanswered || !isRefusal
 		m.neverHad = outright && m.created == "" && m.takenBack == "" && !m.unanswered

@@ -22,6 +22,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/line"
+	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 	"github.com/jobferry/jobferry/pkg/placement"
@@ -69,6 +70,7 @@ func (g *gatherer) gather(ctx context.Context, a *allowance, k *known, now time.
 		if err := g.readWhole(ctx, a, s, k); err != nil {
 			return s, err
 		}
+		s.Accounted = usage.Read(s.Job)
 		assigned, from = hubstate.Get(s.Job, hubstate.Cluster), hubstate.Get(s.Job, hubstate.MovedFrom)
 	}
 	switch {

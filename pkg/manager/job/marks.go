@@ -65,7 +65,7 @@ func (r *Reconciler) isUnmarked(t *turn, w worker, existing *batchv1.Job) bool {
 	if view := w.View(); view.Removing && view.Spec.RemovalPolicy == v1alpha1.RemovalOrphan {
 		return false
 	}
-	known := []types.UID{t.known.mirrors[w.Name()].created, t.Accounted().Of(usage.ID{Worker: w.Name(), UID: existing.UID}).UID}
+	known := []types.UID{t.known.mirrors[w.Name()].created, t.Accounted.Of(usage.ID{Worker: w.Name(), UID: existing.UID}).UID}
 	return mirror.IsUnmarked(r.options.Origin, t.Job.UID, existing, known)
 }
 

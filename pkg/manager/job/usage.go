@@ -37,7 +37,7 @@ func (g *gatherer) used(s *dispatch.Snapshot) []usage.Observation {
 			add(o)
 		}
 	}
-	for _, m := range s.Accounted() {
+	for _, m := range s.Accounted {
 		o := usage.Observation{Worker: m.Worker, UID: m.UID, Elsewhere: !shards.IsOn(s.Job, m.Worker),
 			AtOnce: max(ptr.Deref(s.Job.Spec.Parallelism, 1), 0)}
 		if other := others[m.Worker]; other != nil && other.UID == m.UID {
@@ -122,7 +122,7 @@ func (r *Reconciler) usedBefore(rec *record, t *turn) map[usage.ID]usage.Before 
 	}
 	var known []usedBefore
 	rec.update(func(m *memory) { known = slices.Clone(m.usedBefore) })
-	account, before, changed := t.Accounted(), map[usage.ID]usage.Before{}, false
+	account, before, changed := t.Accounted, map[usage.ID]usage.Before{}, false
 	for i := range t.Used.Observations {
 		o := &t.Used.Observations[i]
 		at := slices.IndexFunc(known, func(u usedBefore) bool { return u.mirror == o.ID() })

@@ -66,7 +66,7 @@ func TestPodsThatAreGoneBeforeTheFirstLook(t *testing.T) {
 			look := func(times usage.Times) (usage.Before, usage.Observation) {
 				v.times = times
 				o := g.observation(usage.Observation{Worker: "west", UID: "m", Current: true})
-				s := &dispatch.Snapshot{Job: j, Now: now, Used: dispatch.Used{Observations: []usage.Observation{o}}}
+				s := &dispatch.Snapshot{Job: j, Accounted: usage.Read(j), Now: now, Used: dispatch.Used{Observations: []usage.Observation{o}}}
 				before := r.usedBefore(rec, &turn{Snapshot: s})
 				return before[usage.ID{Worker: "west", UID: "m"}], s.Used.Observations[0]
 			}
@@ -91,7 +91,7 @@ func TestAMirrorThatIsMadeAgainAndAgain(t *testing.T) {
 	v := &timedWorker{times: usage.Times{Count: 1, Ended: 5 * time.Second, View: 1}}
 	r, g, rec := &Reconciler{workers: v}, &gatherer{workers: v}, newStore(line.NewRuntimes()).open(types.NamespacedName{Name: "j"})
 	for i := range 1000 {
-		s := &dispatch.Snapshot{Job: j, Now: now, Used: dispatch.Used{Observations: []usage.Observation{
+		s := &dispatch.Snapshot{Job: j, Accounted: usage.Read(j), Now: now, Used: dispatch.Used{Observations: []usage.Observation{
 			g.observation(usage.Observation{Worker: "west", UID: types.UID(fmt.Sprint(i)), Current: true}),
 			g.observation(usage.Observation{Worker: "east", UID: "m", Current: true}),
 		}}}
@@ -120,7 +120,7 @@ func TestTheAccountOfAFinishedJobStays(t *testing.T) {
 	v := &timedWorker{times: usage.Times{Count: 1, Unknown: 40 * time.Second, View: 1, Listed: now.Add(-time.Minute)}}
 	r, g, rec := &Reconciler{workers: v}, &gatherer{workers: v}, newStore(line.NewRuntimes()).open(types.NamespacedName{Name: "j"})
 	for range 2 {
-		s := &dispatch.Snapshot{Job: j, Now: now.Add(time.Minute)}
+		s := &dispatch.Snapshot{Job: j, Accounted: usage.Read(j), Now: now.Add(time.Minute)}
 		s.Used.Observations = g.used(s)
 		s.Used.Before = r.usedBefore(rec, &turn{Snapshot: s})
 		if next := s.Account(); written.Lacks(next, true) || next[0].Unknown != 40 {
@@ -161,7 +161,7 @@ func TestThePodsWatchIsBehind(t *testing.T) {
 			m.UID = "m"
 			v := &timedWorker{times: row.times}
 			r, g, rec := &Reconciler{workers: v}, &gatherer{workers: v}, newStore(line.NewRuntimes()).open(types.NamespacedName{Name: "j"})
-			s := &dispatch.Snapshot{Job: j, Now: now, Assigned: &dispatch.Worker{Name: "west", Mirror: m}}
+			s := &dispatch.Snapshot{Job: j, Accounted: usage.Read(j), Now: now, Assigned: &dispatch.Worker{Name: "west", Mirror: m}}
 			s.Used.Observations = g.used(s)
 			s.Used.Before = r.usedBefore(rec, &turn{Snapshot: s})
 			next := s.Account()
@@ -186,7 +186,7 @@ func TestHowManyPodsAMirrorMayHave(t *testing.T) {
 	j := &batchv1.Job{Spec: batchv1.JobSpec{Parallelism: ptr.To[int32](10)}}
 	account := usage.Account{{Worker: "lost", UID: "l"}, {Worker: "east", UID: "l"}}
 	hubstate.Set(j, hubstate.Changes{hubstate.Usage: account.String(), hubstate.MovedFrom: "former"})
-	s := &dispatch.Snapshot{Job: j, Assigned: &dispatch.Worker{Name: "west", Mirror: mirrorOf("w", 7)}, Others: []dispatch.Worker{
+	s := &dispatch.Snapshot{Job: j, Accounted: usage.Read(j), Assigned: &dispatch.Worker{Name: "west", Mirror: mirrorOf("w", 7)}, Others: []dispatch.Worker{
 		{Name: "lost", Mirror: mirrorOf("l", 3)}, {Name: "former", Mirror: mirrorOf("f", 1000)}, {Name: "none"},
 	}}
 	got := map[string]int32{}
@@ -205,7 +205,7 @@ func TestHowManyPodsAMirrorHadThatIsGone(t *testing.T) {
 	for name, m := range map[string]*batchv1.Job{"gone": nil, "another one is there": next} {
 		j := &batchv1.Job{Spec: batchv1.JobSpec{Parallelism: ptr.To[int32](10)}}
 		hubstate.Set(j, hubstate.Changes{hubstate.Cluster: "west", hubstate.Usage: usage.Account{{Worker: "west", UID: "w"}}.String()})
-		seen := (&gatherer{workers: &timedWorker{}}).used(&dispatch.Snapshot{Job: j, Assigned: &dispatch.Worker{Name: "west", Mirror: m}})
+		seen := (&gatherer{workers: &timedWorker{}}).used(&dispatch.Snapshot{Job: j, Accounted: usage.Read(j), Assigned: &dispatch.Worker{Name: "west", Mirror: m}})
 		if last := seen[len(seen)-1]; last.UID != "w" || last.AtOnce != 10 {
 			t.Errorf("%s: %+v", name, seen)
 		}
