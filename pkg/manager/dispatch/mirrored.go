@@ -67,14 +67,12 @@ func (s *Snapshot) vanished(w *Worker) bool {
 	if w.Replaced || mirror.Suspended(s.Job) {
 		return false
 	}
-	hub := s.Job
 	switch {
 	case s.Part != nil:
-		hub = s.Part.HubJob
-	case hubstate.Get(hub, hubstate.Vanished) == w.Name:
+	case hubstate.Get(s.Job, hubstate.Vanished) == w.Name:
 		return true
-	case !mirror.Moved(hub):
-		return hub.Status.Active > 0 || hub.Status.StartTime != nil && hub.Status.Succeeded == 0
+	case !mirror.Moved(s.Job):
+		return s.Job.Status.Active > 0 || s.Job.Status.StartTime != nil && s.Job.Status.Succeeded == 0
 	}
 	return slices.ContainsFunc(s.Accounted, func(m usage.Mirror) bool { return m.Worker == w.Name && !m.Left && m.Pods > 0 })
 }
