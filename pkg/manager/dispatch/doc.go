@@ -33,7 +33,7 @@
 // A worker's watch shows no mirror that has lost its marks (its label and annotation). So what
 // isn't shown may be there still. These words of a Worker say what is known of it:
 //
-//	Missed     the watch showed the mirror, and does so no more; nobody has deleted it, or it's taken back
+//	Missed     the watch showed the mirror, and does so no more; nobody deleted it, or it's taken back
 //	Unseen     this process has neither seen a mirror there nor asked the worker for one
 //	Sought     there is a reason to look for a mirror without marks: Pods, or the Job's end
 //	Confirmed  this process has asked the worker itself for a mirror
