@@ -136,8 +136,8 @@ func (w *Writer) event(regarding, related runtime.Object, kind, reason, action, 
 
 // Start writes one event at a time, so that events yield to the writes of Jobs, of which many are
 // under way at once: the more a busy hub delays each write, the fewer events there are. Some write
-// more at once when events are late. The manager calls it. It returns when the context ends, so that
-// the Lease is released at once: Flush must be called then.
+// more at once when events are late. The manager calls it. It returns when the context ends, so
+// that the Lease is released at once: Flush must be called then.
 func (w *Writer) Start(ctx context.Context) error {
 	writing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	w.stop = stop

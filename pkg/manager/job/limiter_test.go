@@ -42,8 +42,8 @@ func TestLimiterDefers(t *testing.T) {
 	}
 }
 
-// A namespace has very many Jobs, each of which takes long in a worker, such as to copy what its Pods
-// refer to: a Job of another namespace is the next but one.
+// A namespace has very many Jobs, each of which takes long in a worker, such as to copy what its
+// Pods refer to: a Job of another namespace is the next but one.
 func TestLimiterTakesTurns(t *testing.T) {
 	var enqueued []string
 	l := newLimiter(1, func(keys ...types.NamespacedName) {
