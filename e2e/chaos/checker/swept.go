@@ -22,13 +22,23 @@ func (c *Checker) observeSwept(r *record, e Event) {
 	if known || r.hub == nil || !e.Gone && e.Job.DeletionTimestamp == nil || !c.isAt(schedule.DeleteMirrors, e.Where, e.At) {
 		return
 	}
-	r.swept[e.Job.UID] = sweeping{e.At, r.hub.Status}
+	r.swept[e.Job.UID] = sweeping{e.At, r.hub.Status, c.isRestoringHub(e.At)}
 }
 
-// sweeping is when a janitor deleted a mirror, and what the hub knew of the Job then.
+// sweeping is when a janitor deleted a mirror, and what the hub knew of the Job then. restoring: the
+// hub's etcd was being put back: it may come back with less.
 type sweeping struct {
-	at   time.Duration
-	knew batchv1.JobStatus
+	at        time.Duration
+	knew      batchv1.JobStatus
+	restoring bool
+}
+
+// knewOf is what the hub knows of the Job after a sweeping.
+func (r *record) knewOf(s sweeping) batchv1.JobStatus {
+	if s.restoring && r.rewound {
+		return batchv1.JobStatus{} // perhaps: nobody has seen what the backup had
+	}
+	return s.knew
 }
 
 // isAt reports whether there is a fault of a kind in a worker, or was a moment ago.
@@ -41,8 +51,8 @@ func (c *Checker) isAt(kind schedule.Kind, worker string, at time.Duration) bool
 // excuseOfSwept says why an index may complete in another mirror after this Pod of it: its own was
 // deleted by a janitor, and the hub didn't know of the Pod's end.
 func (r *record) excuseOfSwept(p *pod) string {
-	known, swept := r.swept[p.owner]
-	if !swept || covers(known.knew.CompletedIndexes, strconv.Itoa(p.index)) {
+	s, swept := r.swept[p.owner]
+	if !swept || covers(r.knewOf(s).CompletedIndexes, strconv.Itoa(p.index)) {
 		return ""
 	}
 	return fmt.Sprintf("a janitor deleted the mirror in %s before the hub knew the end of Pod %s", p.where, p.name)
@@ -52,7 +62,7 @@ func (r *record) excuseOfSwept(p *pod) string {
 // hub knew then: of them, and of other mirrors of the Job.
 func (r *record) sweptPods() (pods int) {
 	for owner, s := range r.swept {
-		unknown := -int(s.knew.Succeeded)
+		unknown := -int(r.knewOf(s).Succeeded)
 		for _, p := range r.pods {
 			ofJob := r.mirrors[p.owner] == r.mirrors[owner]
 			if p.succeeded && (p.owner == owner || ofJob && p.doneAt < s.at) {

@@ -46,6 +46,26 @@ func TestAfterAJanitor(t *testing.T) {
 	}
 }
 
+// A janitor deletes a mirror while the hub's etcd is put back: the hub comes back with less than it
+// knew, and the mirror can't tell it any more.
+func TestAfterAJanitorDuringARestoreOfTheHub(t *testing.T) {
+	for kind, want := range map[schedule.Kind][]Rule{schedule.RestoreHub: nil, schedule.KillHubEtcd: {Back, Back, Again}} {
+		w := newWorld(t)
+		w.place("open")
+		w.succeed(w.run("open", 2))
+		w.hub(completed("2", 1))
+		restored := w.fault(schedule.Hub, kind)
+		w.fault("open", schedule.DeleteMirrors)()
+		w.see(Event{Where: "open", Job: &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "job", UID: w.mirrorOn("open")}}, Gone: true})
+		restored()
+		w.hub(completed("", 0))
+		w.mirrors["open"]++
+		w.seeMirror("open", "hub-job", nil)
+		w.succeed(w.run("open", 2))
+		w.expect(want...)
+	}
+}
+
 // A Job moves with what it has done, and a janitor deletes its next mirror: what that one had done
 // may be done again.
 func TestAfterAJanitorWhoTakesAMovedJob(t *testing.T) {
