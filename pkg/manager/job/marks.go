@@ -37,7 +37,9 @@ func (r *Reconciler) takeExisting(ctx context.Context, t *turn, w worker) (resul
 	case mirror.Owns(r.options.Origin, t.Job.UID, existing) != mirror.Foreign:
 		return changed, r.wroteMirror(t.record, w, existing)
 	case r.isUnmarked(t, w, existing):
-		return r.mark(ctx, t, w, existing)
+		done, err := r.mark(ctx, t, w, existing)
+		done.void = true // nothing was created, nor is anything done again
+		return done, err
 	default:
 		return result{}, &refusalError{worker: w.Name(), reason: v1alpha1.EventConflict,
 			text: "has a Job " + t.Key.String() + " that isn't ours; it is left alone", blocker: foreignJob(existing)}

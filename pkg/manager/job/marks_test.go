@@ -20,7 +20,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// Somebody removes a mirror's marks: the same mirror has them again, and runs nowhere else.
+// Somebody removes a mirror's marks: the same mirror has them again, and runs nowhere else. No event
+// says that anything is done again.
 func TestRemovedMarks(t *testing.T) {
 	for name, remove := range map[string]func(*batchv1.Job){
 		"the label":      func(m *batchv1.Job) { delete(m.Labels, v1alpha1.LabelOrigin) },
@@ -35,6 +36,9 @@ func TestRemovedMarks(t *testing.T) {
 			w.worker("a").api.change(jobKey, remove)
 			w.step(time.Minute)
 			after := w.worker("a").api.jobs[jobKey]
+			if slices.ContainsFunc(w.events, func(e string) bool { return strings.Contains(e, v1alpha1.EventMirrorRecreated) }) {
+				w.fail("events: %q", w.events)
+			}
 			if after.UID != before.UID || mirror.Owns("hub-1", w.hub.jobs[jobKey].UID, after) != mirror.Ours || w.running("b") {
 				w.fail("ends as:\n%s", w.state())
 			}
@@ -60,9 +64,12 @@ func TestMarksRemovedBeforeTheHubKnows(t *testing.T) {
 			}
 			before := a.api.jobs[jobKey].UID
 			a.api.change(jobKey, func(m *batchv1.Job) { m.Labels, m.Annotations = nil, nil })
-			a.api.strips = !mends
+			a.api.strips, w.events = !mends, nil
 			w.start()
 			w.step(time.Minute)
+			if mends && slices.ContainsFunc(w.events, func(e string) bool { return strings.Contains(e, v1alpha1.EventMirrored) }) {
+				w.fail("events: %q", w.events)
+			}
 			if after := a.api.jobs[jobKey]; w.running("b") == mends || mends && (after == nil || after.UID != before) || !mends && after != nil {
 				w.fail("ends as:\n%s", w.state())
 			}
