@@ -20,8 +20,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// Somebody removes a mirror's marks: the same mirror has them again, and runs nowhere else. No event
-// says that anything is done again.
+// Somebody removes a mirror's marks: the same mirror has them again, and runs nowhere else. No
+// event says that anything is done again.
 func TestRemovedMarks(t *testing.T) {
 	for name, remove := range map[string]func(*batchv1.Job){
 		"the label":      func(m *batchv1.Job) { delete(m.Labels, v1alpha1.LabelOrigin) },
