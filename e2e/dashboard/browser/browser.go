@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -93,6 +94,12 @@ func (b *Browser) complain(text string) {
 
 func (b *Browser) do(what string, actions ...chromedp.Action) {
 	b.t.Helper()
+	if err := b.try(actions...); err != nil {
+		b.t.Fatalf("%s: %v", what, err)
+	}
+}
+
+func (b *Browser) try(actions ...chromedp.Action) error {
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
 	// The tab belongs to its context: what ends this one must not close it.
@@ -100,11 +107,9 @@ func (b *Browser) do(what string, actions ...chromedp.Action) {
 	go func() { done <- chromedp.Run(b.ctx, actions...) }()
 	select {
 	case err := <-done:
-		if err != nil {
-			b.t.Fatalf("%s: %v", what, err)
-		}
+		return err
 	case <-ctx.Done():
-		b.t.Fatalf("%s: %v", what, ctx.Err())
+		return ctx.Err()
 	}
 }
 
@@ -146,13 +151,38 @@ func (b *Browser) Back() {
 // Script evaluates JavaScript in the page, into a value.
 func (b *Browser) Script(script string, into any) {
 	b.t.Helper()
-	b.do(script, chromedp.Evaluate(script, into, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+	b.do(script, evaluate(script, into))
+}
+
+func evaluate(script string, into any) chromedp.Action {
+	return chromedp.Evaluate(script, into, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) })
+}
+
+// read evaluates an expression that changes nothing: again if another page has come meanwhile.
+func (b *Browser) read(expression string, into any) {
+	b.t.Helper()
+	var err error
+	b.poll(func() bool {
+		err = b.try(evaluate(expression, into))
+		return !isPageReplaced(err)
+	}, func() string { return fmt.Sprintf("%s: %v", expression, err) })
+	if err != nil {
+		b.t.Fatalf("%s: %v", expression, err)
+	}
+}
+
+// isPageReplaced reports whether an expression has no value as its page is gone, by what Chromium
+// says: Blink's inspector has no codes for that.
+func isPageReplaced(err error) bool {
+	return err != nil && slices.ContainsFunc([]string{
+		"Inspected target navigated or closed", "Execution context was destroyed", "Cannot find context with specified id",
+	}, func(text string) bool { return strings.Contains(err.Error(), text) })
 }
 
 // Text of an element; empty: it isn't there.
 func (b *Browser) Text(selector string) (text string) {
 	b.t.Helper()
-	b.Script(fmt.Sprintf("(document.querySelector(%q) || {}).innerText || ''", selector), &text)
+	b.read(fmt.Sprintf("(document.querySelector(%q) || {}).innerText || ''", selector), &text)
 	return text
 }
 
@@ -182,7 +212,7 @@ func (b *Browser) Is(expression string) {
 	b.t.Helper()
 	b.poll(func() bool {
 		var is bool
-		b.Script("!!("+expression+")", &is)
+		b.read("!!("+expression+")", &is)
 		return is
 	}, func() string { return "it isn't so: " + expression })
 }

@@ -49,8 +49,9 @@ type Writer struct {
 	// helpers has a place for each writer that helps when events are late.
 	helpers chan struct{}
 	running sync.WaitGroup
-	// stop ends what is being written; nil: nothing ever was.
-	stop context.CancelFunc
+	// writing ends when nothing more is written, by stop; nil: nothing ever was.
+	writing context.Context
+	stop    context.CancelFunc
 }
 
 // drops counts events that were dropped, of which the log tells once a second.
@@ -139,64 +140,62 @@ func (w *Writer) event(regarding, related runtime.Object, kind, reason, action, 
 // more at once when events are late. The manager calls it. It returns when the context ends, so
 // that the Lease is released at once: Flush must be called then.
 func (w *Writer) Start(ctx context.Context) error {
-	writing, stop := context.WithCancel(context.WithoutCancel(ctx))
-	w.stop = stop
-	w.running.Go(func() { w.writeAll(ctx, writing) })
+	w.writing, w.stop = context.WithCancel(context.WithoutCancel(ctx))
+	w.running.Go(func() { w.writeAll(ctx) })
 	<-ctx.Done()
-	for range maxWriters - 1 {
-		w.help(writing, 0)
-	}
 	return nil
 }
 
 // Flush returns when what still waits has been written, or after a short time. It's called when the
 // manager has stopped.
 func (w *Writer) Flush() {
-	if w.stop == nil {
+	if w.writing == nil {
 		return
 	}
 	defer w.stop()
 	defer time.AfterFunc(lastEvents, w.stop).Stop()
+	for range maxWriters - 1 {
+		w.help(0)
+	}
+	w.writeWaiting(0)
 	w.running.Wait()
 	if n := w.waiting.len(); n > 0 {
 		log.Log.Info("The manager stops: events that still wait aren't written", "events", n)
 	}
 }
 
-// writeAll writes what comes until the first context ends, and then what waits; the second is for
-// the writes.
-func (w *Writer) writeAll(ctx, writing context.Context) {
+// writeAll writes what comes until the context ends.
+func (w *Writer) writeAll(ctx context.Context) {
 	for ctx.Err() == nil {
-		w.writeWaiting(writing, 0)
+		w.writeWaiting(0)
 		select {
 		case <-w.waiting.added:
 		case <-ctx.Done():
 		}
 	}
-	w.writeWaiting(writing, 0)
 }
 
 // writeWaiting writes what has waited for so long.
-func (w *Writer) writeWaiting(writing context.Context, least time.Duration) {
-	for writing.Err() == nil {
+func (w *Writer) writeWaiting(least time.Duration) {
+	for w.writing.Err() == nil {
 		now := time.Now()
 		event, since := w.waiting.take(now.Add(-least))
 		if event == nil {
 			return
 		}
 		if now.Sub(since) > w.late {
-			w.help(writing, w.late)
+			w.help(w.late)
 		}
-		w.write(writing, event)
+		w.write(w.writing, event)
 	}
 }
 
 // help starts one more writer, if there may be one, for as long as events have waited for so long.
-func (w *Writer) help(writing context.Context, least time.Duration) {
+func (w *Writer) help(least time.Duration) {
 	select {
 	case w.helpers <- struct{}{}:
 		w.running.Go(func() {
-			w.writeWaiting(writing, least)
+			w.writeWaiting(least)
 			<-w.helpers
 		})
 	default:

@@ -24,6 +24,8 @@ type Reservation struct {
 	until time.Time
 	// spare is how many more Pods of the Job would fit at its Start.
 	spare int64
+	// unsure: the last look at the worker was cut short.
+	unsure bool
 	// room is the worker's, and losses are by Shape of what was asked about.
 	room   *room
 	losses map[string]int64
@@ -170,7 +172,7 @@ func (w *walk) isKept(r *Reservation) bool {
 	if w.claimed[r.Worker] || r.Start.IsZero() || w.now.After(r.Start) {
 		return false
 	}
-	if w.changed[r.Worker] == nil {
+	if w.changed[r.Worker] == nil && !r.unsure {
 		return true
 	}
 	room := w.room(r.Worker)
@@ -179,8 +181,8 @@ func (w *walk) isKept(r *Reservation) bool {
 		return false
 	}
 	f := room.fit(r.Job, w.now)
-	if w.looks.over() {
-		return true // it isn't known: f was cut short
+	if r.unsure = w.looks.over(); r.unsure {
+		return true // f was cut short
 	}
 	late := f.basis == ByNothing || f.at.After(r.Start)
 	if !f.ever || late && r.Certain { // one before it has taken room, or the worker has less

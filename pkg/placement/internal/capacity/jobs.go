@@ -198,8 +198,8 @@ func (l *Ledger) forgetGroup(g *group) {
 	}
 	if g.job.reservation != nil && g.ran {
 		var empty []*group
-		for _, other := range g.job.groups {
-			if other != g && len(other.pods) == 0 {
+		for i := 0; i < len(g.job.groups) && len(empty) < maxEmpty; i++ {
+			if other := g.job.groups[i]; other != g && len(other.pods) == 0 {
 				empty = append(empty, other)
 			}
 		}
