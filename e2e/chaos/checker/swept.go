@@ -25,8 +25,8 @@ func (c *Checker) observeSwept(r *record, e Event) {
 	r.swept[e.Job.UID] = sweeping{e.At, r.hub.Status, c.isRestoringHub(e.At)}
 }
 
-// sweeping is when a janitor deleted a mirror, and what the hub knew of the Job then. restoring: the
-// hub's etcd was being put back: it may come back with less.
+// sweeping is when a janitor deleted a mirror, and what the hub knew of the Job then. restoring:
+// the hub's etcd was being put back: it may come back with less.
 type sweeping struct {
 	at        time.Duration
 	knew      batchv1.JobStatus
