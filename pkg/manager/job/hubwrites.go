@@ -16,11 +16,11 @@ type hubWrites struct {
 
 	mu      sync.Mutex
 	count   int
-	waiting *turns
+	waiting *fairQueue
 }
 
 func newHubWrites(enqueue func(...types.NamespacedName)) *hubWrites {
-	return &hubWrites{enqueue: enqueue, waiting: newTurns()}
+	return &hubWrites{enqueue: enqueue, waiting: newFairQueue()}
 }
 
 func (h *hubWrites) inFlight() int {

@@ -22,7 +22,7 @@ type limiter struct {
 
 type workerLimit struct {
 	busy     int
-	deferred *turns
+	deferred *fairQueue
 }
 
 func newLimiter(limit int, enqueue func(...types.NamespacedName)) *limiter {
@@ -38,7 +38,7 @@ func (l *limiter) acquire(worker string, key types.NamespacedName) bool {
 	}
 	w := l.workers[worker]
 	if w == nil {
-		w = &workerLimit{deferred: newTurns()}
+		w = &workerLimit{deferred: newFairQueue()}
 		l.workers[worker] = w
 	}
 	w.busy++

@@ -37,9 +37,7 @@ func (r *Reconciler) takeExisting(ctx context.Context, t *turn, w worker) (resul
 	case mirror.Owns(r.options.Origin, t.Job.UID, existing) != mirror.Foreign:
 		return changed, r.wroteMirror(t.record, w, existing)
 	case r.isUnmarked(t, w, existing):
-		done, err := r.mark(ctx, t, w, existing)
-		done.void = true // nothing was created, nor is anything done again
-		return done, err
+		return r.mark(ctx, t, w, existing)
 	default:
 		return result{}, &refusalError{worker: w.Name(), reason: v1alpha1.EventConflict,
 			text: "has a Job " + t.Key.String() + " that isn't ours; it is left alone", blocker: foreignJob(existing)}
@@ -101,7 +99,7 @@ func (r *Reconciler) mark(ctx context.Context, t *turn, w worker, existing *batc
 	}
 	done := r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventDrift, Warning: true,
 		Message: "Worker " + w.Name() + ": the label or annotation by which the Job is found there was removed, and is there again"})
-	done.changed = true
+	done.changed, done.void = true, true // nothing was created, or is done again
 	return done, r.wroteMirror(t.record, w, answer)
 }
 

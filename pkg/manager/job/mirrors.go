@@ -43,7 +43,6 @@ func (r *Reconciler) confirmLeft(ctx context.Context, t *turn, w worker) (done r
 		done, err = result{changed: true, void: true}, r.wroteMirror(t.record, w, existing)
 	case r.isUnmarked(t, w, existing):
 		done, err = r.mark(ctx, t, w, existing)
-		done.void = true
 	}
 	if err == nil && (m.isMissed || !m.isConfirmed) {
 		t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.isMissed, m.isConfirmed = false, true })

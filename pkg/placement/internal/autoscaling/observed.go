@@ -4,6 +4,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -193,5 +194,5 @@ func (o *Observed) Missing(spec *v1alpha1.Autoscaling) string {
 		return ""
 	}
 	return "no nodes are expected of NodePools " + strings.Join(unsized[:min(len(unsized), maxNamed)], ", ") +
-		": no node of them has been seen (one with more than 250 labels isn't looked at), and spec.autoscaling has no nodeTemplates of these names"
+		": no node of them has been seen (one with more than " + strconv.Itoa(maxNodeLabels) + " labels isn't looked at), and spec.autoscaling has no nodeTemplates of these names"
 }

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func TestTurns(t *testing.T) {
-	w := newTurns()
+func TestFairQueue(t *testing.T) {
+	w := newFairQueue()
 	key := func(namespace, name string) types.NamespacedName {
 		return types.NamespacedName{Namespace: namespace, Name: name}
 	}
