@@ -7,8 +7,8 @@ import (
 )
 
 // fairQueue has Jobs that wait for something, each once. Namespaces take turns, so that one that
-// has many Jobs delays those of the others by one Job at a time. A namespace's Jobs are in the order
-// of their coming.
+// has many Jobs delays those of the others by one Job at a time. A namespace's Jobs are in the
+// order of their coming.
 type fairQueue struct {
 	namespaces *list.List // of *namespaceNames; the next one first
 	of         map[string]*list.Element
