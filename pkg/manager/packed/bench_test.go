@@ -56,6 +56,7 @@ func BenchmarkHeld(b *testing.B) {
 }
 
 func heap() runtime.MemStats {
+	forgetRecent()
 	var m runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&m)
@@ -64,6 +65,7 @@ func heap() runtime.MemStats {
 
 func BenchmarkUnpack(b *testing.B) {
 	p := pack(b, usual(1))
+	forgetRecent()
 	b.ReportAllocs()
 	for b.Loop() {
 		p.Unpack()

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -101,7 +102,16 @@ func (c *Cache) Get(ctx context.Context, key client.ObjectKey, into client.Objec
 	if !exists {
 		return apierrors.NewNotFound(batchv1.Resource("jobs"), key.Name)
 	}
-	return read(object, job)
+	held, err := packedJob(object)
+	if err != nil {
+		return err
+	}
+	if ptr.Deref((&client.GetOptions{}).ApplyOptions(options).UnsafeDisableDeepCopy, false) {
+		*job = *held.Shared()
+	} else {
+		*job = *held.Unpack()
+	}
+	return nil
 }
 
 // List implements client.Reader. Of the options it takes the namespace and the labels.
@@ -120,27 +130,27 @@ func (c *Cache) List(ctx context.Context, into client.ObjectList, options ...cli
 	}
 	list.Items = nil
 	for _, object := range store.List() {
-		var job batchv1.Job
-		if p, is := object.(*Job); is && of.Namespace != "" && p.Facts().Key.Namespace != of.Namespace {
-			continue
-		}
-		if err := read(object, &job); err != nil {
+		held, err := packedJob(object)
+		if err != nil {
 			return err
 		}
+		if of.Namespace != "" && held.Facts().Key.Namespace != of.Namespace {
+			continue
+		}
+		job := held.Unpack()
 		if of.LabelSelector == nil || of.LabelSelector.Matches(labels.Set(job.Labels)) {
-			list.Items = append(list.Items, job)
+			list.Items = append(list.Items, *job)
 		}
 	}
 	return nil
 }
 
-func read(object any, into *batchv1.Job) error {
-	p, is := object.(*Job)
+func packedJob(object any) (*Job, error) {
+	held, is := object.(*Job)
 	if !is {
-		return fmt.Errorf("the cache of Jobs holds a %T", object)
+		return nil, fmt.Errorf("the cache of Jobs holds a %T", object)
 	}
-	*into = *p.Unpack()
-	return nil
+	return held, nil
 }
 
 // jobs is the store of the informer of Jobs, when it has synced.

@@ -16,9 +16,13 @@ func (h handler) OnUpdate(before, after any) {
 	if !Same(before, after) {
 		h.to.OnUpdate(unpacked(before), unpacked(after))
 	}
+	Replaced(before, after)
 }
 
-func (h handler) OnDelete(object any) { h.to.OnDelete(unpacked(object)) }
+func (h handler) OnDelete(object any) {
+	h.to.OnDelete(unpacked(object))
+	Replaced(object, nil)
+}
 
 // Same reports whether two packed Jobs are the same version of one: when a watch can't be
 // continued, all are listed again, and nearly none has changed.
@@ -32,7 +36,7 @@ func Same(before, after any) bool {
 func unpacked(object any) any {
 	switch o := object.(type) {
 	case *Job:
-		return shared.job(o)
+		return o.Shared()
 	case cache.DeletedFinalStateUnknown:
 		o.Obj = unpacked(o.Obj)
 		return o

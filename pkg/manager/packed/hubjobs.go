@@ -147,10 +147,15 @@ func (h *HubJobs) whole(j *batchv1.Job) (*Job, error) {
 	if unpacked > maxUnpacked || isLarge && !h.hold(j, max(int64(len(proto)), unpacked/3*2)) {
 		return nil, nil //nolint:nilnil // it isn't held
 	}
-	whole, err := packedFrom(j, proto)
-	if err != nil || !isLarge && !h.hold(j, int64(whole.Size())) {
+	whole, err := newJob(j, unpacked)
+	if err != nil {
 		return nil, err
 	}
+	whole.rest = compress(proto)
+	if !isLarge && !h.hold(j, int64(len(whole.prefix)+len(whole.rest))) {
+		return nil, nil //nolint:nilnil // likewise
+	}
+	whole.share(j.DeepCopy())
 	return whole, nil
 }
 

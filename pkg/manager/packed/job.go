@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync/atomic"
 	"unique"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -15,17 +16,25 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/util/decoded"
 )
 
-// Job is a Job as an informer's store holds it, in two allocations. It isn't changed.
+// Job is a Job as an informer's store holds it. What it says isn't changed.
 type Job struct {
-	// data is namespace/name, the resource version, and the rest in compressed protobuf, without a
-	// separator.
-	data      string
+	// prefix is namespace/name and the resource version, without a separator.
+	prefix    string
 	managedBy unique.Handle[string]
-	// namespace, key and version are where these end in data.
-	namespace, key, version uint16
-	states                  states
+	// unpacked is set as long as the Job is a recent one. It's removed when rest has been set.
+	unpacked atomic.Pointer[batchv1.Job]
+	// rest is the Job without its prefix, in compressed protobuf.
+	rest string
+	// isReplaced: the store has it no more.
+	isReplaced atomic.Bool
+	// kib is about what it takes unpacked.
+	kib uint16
+	// namespace and key are where these end in prefix.
+	namespace, key uint16
+	states         states
 }
 
 // states are the bits of Facts.
@@ -78,7 +87,17 @@ func New(job *batchv1.Job) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return packedFrom(job, proto)
+	unpacked, _ := decoded.Message(jobType, proto, maxUnpacked+1)
+	packed, err := newJob(job, unpacked)
+	if err != nil {
+		return nil, err
+	}
+	if unpacked > maxUnpacked {
+		packed.rest = compress(proto)
+	} else {
+		packed.share(job.DeepCopy()) // without the room of what was removed
+	}
+	return packed, nil
 }
 
 // marshal encodes a Job without what is held beside it.
@@ -92,8 +111,10 @@ func marshal(job *batchv1.Job) ([]byte, error) {
 	return proto, nil
 }
 
-// packedFrom packs a Job that was marshalled.
-func packedFrom(job *batchv1.Job, proto []byte) (*Job, error) {
+func compress(proto []byte) string { return string(jobCodec.Compress(proto)) }
+
+// newJob returns what is asked of a Job that takes so many bytes unpacked, without the Job.
+func newJob(job *batchv1.Job, unpacked int64) (*Job, error) {
 	key := cache.NewObjectName(job.Namespace, job.Name).String()
 	prefix := key + job.ResourceVersion
 	if len(prefix) > math.MaxUint16 {
@@ -101,10 +122,9 @@ func packedFrom(job *batchv1.Job, proto []byte) (*Job, error) {
 	}
 	facts := FactsOf(job)
 	return &Job{
-		data:      prefix + string(jobCodec.Compress(proto)),
-		managedBy: unique.Make(facts.ManagedBy),
-		namespace: uint16(len(job.Namespace)), key: uint16(len(key)), version: uint16(len(prefix)), //nolint:gosec // compared above
-		states: bits(facts),
+		prefix: prefix, managedBy: unique.Make(facts.ManagedBy), states: bits(facts),
+		kib:       uint16(min(unpacked, maxUnpacked)>>10 + 1),         //nolint:gosec // a small number
+		namespace: uint16(len(job.Namespace)), key: uint16(len(key)), //nolint:gosec // compared above
 	}, nil
 }
 
@@ -121,47 +141,88 @@ func bits(of Facts) (s states) {
 	return s
 }
 
-// Size is how many bytes are held of the Job, less what each has.
-func (j *Job) Size() int { return len(j.data) }
-
 // Facts are those of the Job.
 func (j *Job) Facts() Facts {
 	is := func(state states) bool { return j.states&state != 0 }
-	name := strings.TrimPrefix(j.data[j.namespace:j.key], "/")
+	name := strings.TrimPrefix(j.prefix[j.namespace:j.key], "/")
 	return Facts{
-		Key:       types.NamespacedName{Namespace: j.data[:j.namespace], Name: name},
+		Key:       types.NamespacedName{Namespace: j.prefix[:j.namespace], Name: name},
 		ManagedBy: j.managedBy.Value(), Started: is(started), Suspended: is(suspended), Finished: is(finished),
 	}
 }
 
-func (j *Job) resourceVersion() string { return j.data[j.key:j.version] }
+func (j *Job) resourceVersion() string { return j.prefix[j.key:] }
 
 // Unpack returns the Job, with its kind. Nobody else has it.
 func (j *Job) Unpack() *batchv1.Job {
-	job := &batchv1.Job{}
-	j.unpackInto(job)
+	if job := j.unpacked.Load(); job != nil {
+		return job.DeepCopy()
+	}
+	return j.decode()
+}
+
+// Shared returns the Job, with its kind. Others have it, and nobody changes it.
+func (j *Job) Shared() *batchv1.Job {
+	if job := j.unpacked.Load(); job != nil {
+		return job
+	}
+	job := j.decode()
+	if j.kib <= maxUnpacked>>10 {
+		j.share(job)
+	}
 	return job
 }
 
-func (j *Job) unpackInto(job *batchv1.Job) {
-	proto, err := jobCodec.Decompress([]byte(j.data[j.version:]))
+// share makes it a recent one, unless it's that already.
+func (j *Job) share(job *batchv1.Job) {
+	job.SetGroupVersionKind(jobKind)
+	if j.unpacked.CompareAndSwap(nil, job) {
+		recently.add(j)
+	}
+}
+
+// settle holds the Job compressed, when it's no longer a recent one. Each is that once at a time.
+func (j *Job) settle() {
+	if j.rest == "" {
+		if j.isReplaced.Load() {
+			return // nobody holds it for long
+		}
+		proto, err := marshal(j.unpacked.Load())
+		if err != nil {
+			panic(err) // can't be: New has marshalled it
+		}
+		j.rest = compress(proto)
+	}
+	j.unpacked.Store(nil)
+}
+
+func (j *Job) decode() *batchv1.Job {
+	job, key := &batchv1.Job{}, j.Facts().Key
+	proto, err := jobCodec.Decompress([]byte(j.rest))
 	if err == nil {
 		err = job.Unmarshal(proto)
 	}
-	key := j.Facts().Key
 	if err != nil {
-		panic(fmt.Sprintf("unpack Job %s: %v", key, err)) // can't be: Pack has written it
+		panic(fmt.Sprintf("unpack Job %s: %v", key, err)) // can't be: settle or HubJobs have compressed it
 	}
 	job.Namespace, job.Name = strings.Clone(key.Namespace), strings.Clone(key.Name)
 	job.ResourceVersion = strings.Clone(j.resourceVersion())
 	job.SetGroupVersionKind(jobKind)
+	return job
+}
+
+// Replaced tells that the store has a Job no more, if it's another one than what replaces it.
+func Replaced(before, after any) {
+	if job, is := before.(*Job); is && before != after {
+		job.isReplaced.Store(true)
+	}
 }
 
 // GetObjectMeta has what an informer asks of an object: its key and version. The key is one name
 // without a namespace, so that the informer's key of it, namespace/name, takes no memory of its
 // own.
 func (j *Job) GetObjectMeta() metav1.Object {
-	return &metav1.ObjectMeta{Name: j.data[:j.key], ResourceVersion: j.resourceVersion()}
+	return &metav1.ObjectMeta{Name: j.prefix[:j.key], ResourceVersion: j.resourceVersion()}
 }
 
 // GetObjectKind implements runtime.Object, for lists of packed Jobs. They don't have their kind.

@@ -38,13 +38,13 @@ func MakeStub(job *batchv1.Job) {
 	annotations := map[string]string{annotationStub: ""}
 	for _, key := range stubAnnotations {
 		if value, is := job.Annotations[key]; is {
-			annotations[key] = value[:min(len(value), maxStubValue)]
+			annotations[key] = strings.Clone(value[:min(len(value), maxStubValue)])
 		}
 	}
 	kept, since := hubstate.Changes{}, hubstate.PlacedAt(job)
 	for _, key := range stubKeys {
 		value := hubstate.Get(job, key)
-		kept[key] = value[:min(len(value), maxStubValue)]
+		kept[key] = strings.Clone(value[:min(len(value), maxStubValue)])
 	}
 	if kept[hubstate.Cluster] == "" {
 		kept[hubstate.Shards] = namesOf(shards.WorkersOf(job))

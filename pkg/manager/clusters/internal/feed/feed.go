@@ -174,7 +174,7 @@ func (f *Feed) Stop() {
 	f.capacity.volumes.stop()
 }
 
-// Mirror gets a Job of this origin from the cache.
+// Mirror gets a Job of this origin from the cache. Others have it, and nobody changes it.
 func (f *Feed) Mirror(key types.NamespacedName) (*batchv1.Job, bool) {
 	object, found, err := f.mirrors.store.GetByKey(key.String())
 	if err != nil || !found {
@@ -184,7 +184,7 @@ func (f *Feed) Mirror(key types.NamespacedName) (*batchv1.Job, bool) {
 	if !ok {
 		return nil, false
 	}
-	return job.Unpack(), true
+	return job.Shared(), true
 }
 
 // UnseenMirrors are some of the Jobs of this origin, by what their Pods say, that the cache lacks.

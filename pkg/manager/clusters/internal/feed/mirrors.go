@@ -74,6 +74,7 @@ func mirrorHandler(callbacks mirrorCallbacks) cache.ResourceEventHandler {
 			callbacks.changed(MirrorChange{Key: keyOf(object), Exists: true})
 		},
 		UpdateFunc: func(before, object any) {
+			packed.Replaced(before, object)
 			if packed.Same(before, object) {
 				return
 			}
@@ -83,6 +84,7 @@ func mirrorHandler(callbacks mirrorCallbacks) cache.ResourceEventHandler {
 			callbacks.changed(MirrorChange{Key: keyOf(object), Exists: true, IsProgress: func() bool { return isProgress(before, object) }})
 		},
 		DeleteFunc: func(object any) {
+			packed.Replaced(object, nil)
 			callbacks.changed(MirrorChange{Key: keyOf(object), Last: lastOf(object)})
 		},
 	}
@@ -99,7 +101,7 @@ func lastOf(object any) *batchv1.Job {
 	if !ok {
 		return nil
 	}
-	job := held.Unpack()
+	job := held.Shared()
 	if job.DeletionTimestamp != nil && !mirror.EndedByItself(job) {
 		return nil
 	}
@@ -109,7 +111,7 @@ func lastOf(object any) *batchv1.Job {
 func isProgress(before, after any) bool {
 	was, ok := before.(*packed.Job)
 	is, same := after.(*packed.Job)
-	return ok && same && !is.Facts().Finished && mirror.IsProgress(was.Unpack(), is.Unpack())
+	return ok && same && !is.Facts().Finished && mirror.IsProgress(was.Shared(), is.Shared())
 }
 
 func hasStarted(object any) bool {
