@@ -2,6 +2,8 @@ package capacity
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -91,8 +93,8 @@ func TestManyShapesWait(t *testing.T) {
 	s := newStory(t)
 	const pods = 5000
 	s.manyShapes(pods)
-	if len(s.queues.byShape) != pods {
-		t.Fatalf("%d queues", len(s.queues.byShape))
+	if n := s.queues(); n != pods {
+		t.Fatalf("%d queues", n)
 	}
 	if cost := costtest.Of(func() { s.SetNode(NewNode("n").Has("cpu", "0").Obj()) }); cost > pods*4 {
 		t.Errorf("allocates %d bytes for a node", cost)
@@ -100,8 +102,8 @@ func TestManyShapesWait(t *testing.T) {
 	for i := range pods {
 		s.DeletePod(types.UID(fmt.Sprint(i)))
 	}
-	if len(s.queues.byShape)+s.queues.order.Len() > 0 {
-		t.Errorf("remembers %v", s.queues)
+	if len(s.lanes.byNamespace)+s.lanes.order.Len() > 0 {
+		t.Errorf("remembers %v", s.lanes)
 	}
 }
 
@@ -145,7 +147,7 @@ func TestANodeOfManyReservationsShrinks(t *testing.T) {
 	if n := len(s.moving); n < jobs-maxComparisons/nodes {
 		t.Errorf("%d are left after other changes", n)
 	}
-	if n := s.changes(); n != jobs*nodes/maxComparisons {
+	if n := s.changes(); n != jobs*nodes/maxComparisons-1 {
 		t.Errorf("%d more changes", n)
 	}
 	for _, j := range s.jobs {
@@ -185,8 +187,8 @@ func TestAJobOfManyWaitingPodsIsReleased(t *testing.T) {
 		s.DeletePod(types.UID(fmt.Sprint(i)))
 	}
 	s.Continue()
-	if n := s.Free(nobody).Nodes()[0].Free.MilliCPU; n != 1000 || len(s.moving)+len(s.queues.byShape)+len(s.jobs) > 0 {
-		t.Errorf("%d of a CPU are free, %d reservations are left, %d queues, %d Jobs", n, len(s.moving), len(s.queues.byShape), len(s.jobs))
+	if n := s.Free(nobody).Nodes()[0].Free.MilliCPU; n != 1000 || len(s.moving)+s.queues()+len(s.jobs) > 0 {
+		t.Errorf("%d of a CPU are free, %d reservations are left, %d queues, %d Jobs", n, len(s.moving), s.queues(), len(s.jobs))
 	}
 }
 
@@ -227,6 +229,75 @@ func TestManyNodesAreOffered(t *testing.T) {
 	}
 	if n := s.holds(waits); n != nodes {
 		t.Errorf("%d slots are held", n)
+	}
+}
+
+// A namespace has very many Pods that wait, each of a shape of its own that takes long to compare.
+// What is freed is offered at once to Pods of another namespace, and Pods of that move at once to
+// other nodes, whatever is left of the first, which goes on.
+func TestCostlyShapesOfANamespaceDelayNoOther(t *testing.T) {
+	s := newStory(t, NewNode("old").Has("cpu", "1").Label("of", "other"))
+	const nodes, shapes = 2000, 1500
+	s.manyNodes(nodes)
+	for i := range shapes {
+		costly := NewJob("costly").Requests("cpu", fmt.Sprintf("%dm", 1+i)).Tolerates("t").NodeSelector("of", "nobody")
+		s.SetPod(costly.Pod(fmt.Sprint(i)))
+	}
+	waits, moves := NewJob("waits").Requests("cpu", "2"), NewJob("moves").NodeSelector("of", "other").Requests("cpu", "1")
+	for _, j := range []*JobBuilder{waits, moves} {
+		j.Obj().Namespace = "other"
+		s.Reserve(j.Key(), shape(j), 1)
+	}
+	all := NewJob("all").Requests("cpu", "1m")
+	s.Reserve(all.Key(), shape(all), 100*nodes)
+	s.Release(all.Key())
+	left := len(s.offering)
+	if left == 0 {
+		t.Fatal("nothing is left: this shows nothing")
+	}
+	s.SetNode(NewNode("large").Has("cpu", "2").Obj())
+	s.SetNode(NewNode("new").Has("cpu", "1").Label("of", "other").Obj())
+	s.DeleteNode("old")
+	if n := s.holds(waits); n != 1 {
+		t.Errorf("%d slots are held for a Job of another namespace that waited", n)
+	}
+	if n := s.holds(moves); n != 1 {
+		t.Errorf("%d slots are held for a Job of another namespace that moves", n)
+	}
+	if n := s.changes(); n == 0 || len(s.offering) > 0 {
+		t.Errorf("after %d more changes, %d nodes are left", n, len(s.offering))
+	}
+}
+
+// However many namespaces have much to be compared, all go on, and those that come have a share.
+func TestNamespacesShareComparisons(t *testing.T) {
+	s := shares{done: map[string]int{}, late: map[string]struct{}{}}
+	const namespaces, each = 50, 300_000
+	done := map[string]int{}
+	for range 200 {
+		s.deal()
+		all := 0
+		for i := range namespaces + 1 {
+			namespace := fmt.Sprint(i)
+			if i == namespaces {
+				namespace = "cheap"
+			}
+			for cost := each; s.allow(namespace); {
+				if i == namespaces {
+					cost = each / 100
+				}
+				s.count(namespace, cost)
+				done[namespace] += cost
+				all += cost
+			}
+		}
+		if all > 2*maxComparisons+each {
+			t.Fatalf("%d comparisons", all)
+		}
+	}
+	fewest, most := slices.Min(slices.Collect(maps.Values(done))), slices.Max(slices.Collect(maps.Values(done)))
+	if len(done) != namespaces+1 || fewest < most/10 {
+		t.Errorf("%d namespaces have from %d to %d comparisons", len(done), fewest, most)
 	}
 }
 

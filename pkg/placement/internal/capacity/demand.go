@@ -33,17 +33,21 @@ func (l *Ledger) demandsFor(but types.NamespacedName) *Demands {
 }
 
 func (l *Ledger) demandsBut(left *reservation) *Demands {
-	d := &Demands{}
-	for q := range l.queues.all {
-		demand := Demand{}
-		for e := q.reservations.Front(); e != nil; e = e.Next() {
-			if c := e.Value.(*reservation); c != left {
-				demand.Shape = c.shape
-				demand.Pods += c.unheld
+	d, at := &Demands{}, map[string]int{}
+	for lane := range l.lanes.all {
+		for q := range lane.all {
+			for e := q.reservations.Front(); e != nil; e = e.Next() {
+				c := e.Value.(*reservation)
+				if c == left || c.unheld == 0 {
+					continue
+				}
+				i, is := at[q.shape]
+				if !is {
+					i = len(d.List)
+					at[q.shape], d.List = i, append(d.List, Demand{Shape: c.shape})
+				}
+				d.List[i].Pods += c.unheld
 			}
-		}
-		if demand.Pods > 0 {
-			d.List = append(d.List, demand)
 		}
 	}
 	return d

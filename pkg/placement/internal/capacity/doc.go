@@ -25,7 +25,8 @@
 // than expected, its reservation gives back a slot, and reservations that no longer fit on a node
 // move. One that fits nowhere waits, and gets freed capacity before Jobs that aren't placed yet. A
 // change that would compare very many reservations with nodes leaves some to the next one, and has
-// its caller Continue soon.
+// its caller Continue soon. Namespaces share these comparisons: what one of them has left delays
+// none that needs few.
 //
 // # Freed capacity
 //

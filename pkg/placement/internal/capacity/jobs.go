@@ -64,7 +64,7 @@ func (l *Ledger) Reserve(key types.NamespacedName, shape *Shape, count int64) (c
 
 // open starts a reservation, which covers the Pods that the Job has.
 func (l *Ledger) open(j *job, shape *Shape) {
-	j.reservation = l.newReservation(shape)
+	j.reservation = l.newReservation(j.key.Namespace, shape)
 	for p := range j.pods {
 		if p.own != nil {
 			l.drop(p.own)

@@ -26,17 +26,19 @@ type Ledger struct {
 	jobs   map[types.NamespacedName]*job
 	// groups are the Pods of one Job, by the Job's UID.
 	groups map[types.UID]*group
-	// queues of reservations that don't fit yet, one per shape, the oldest first.
-	queues queues
+	// lanes of the reservations that don't fit yet.
+	lanes lanes
 	// moving are the reservations that no longer fit where they were, or that are one of many made at
-	// once, and offering the nodes that may have something for those that wait.
+	// once, and offering the nodes that may have something for those that wait, in the order of their
+	// changes, which are counted.
 	moving   []*reservation
 	offering []*node
-	// comparisons of a reservation with a node that may still be done: by one change, or until
-	// Continue if changes have left something. continues: onLeft was called for that.
-	comparisons int
-	continues   bool
-	// demands of the queues; nil when they changed since they were computed.
+	changes  uint64
+	// shares of the comparisons of reservations with nodes: by one change, or until Continue if
+	// changes have left something. continues: onLeft was called for that.
+	shares    shares
+	continues bool
+	// demands of those that wait; nil when they changed since they were computed.
 	demands *Demands
 	// eased: some Pods lack room no more. It frees what an autoscaler may add; grows: there is one.
 	eased, grows bool
@@ -67,7 +69,8 @@ func New(onFreed func(change.Change)) *Ledger {
 		jobs:    map[types.NamespacedName]*job{},
 		groups:  map[types.UID]*group{},
 		changed: map[*node]*Node{},
-		queues:  queues{byShape: map[string]*queue{}},
+		lanes:   lanes{byNamespace: map[string]*lane{}},
+		shares:  shares{done: map[string]int{}, late: map[string]struct{}{}},
 	}
 }
 
@@ -198,7 +201,7 @@ func (l *Ledger) settle() (freed change.Kinds) {
 		}
 	}
 	if !l.continues { // or each change would do as much again of what is left for Continue
-		l.comparisons = maxComparisons
+		l.shares.deal()
 	}
 	l.move()
 	l.offerAll(changed)

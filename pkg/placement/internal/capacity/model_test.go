@@ -329,13 +329,18 @@ func (m *model) checkForgotten(t *rapid.T) {
 	for _, c := range m.reservations() {
 		reservations[c] = true
 	}
-	for q := range m.queues.all {
-		if q.reservations.Len() == 0 {
-			t.Fatalf("an empty queue for %s", q.shape)
+	for a := range m.lanes.all {
+		if a.order.Len() == 0 {
+			t.Fatalf("an empty lane for %s", a.namespace)
 		}
-		for e := q.reservations.Front(); e != nil; e = e.Next() {
-			if !reservations[e.Value.(*reservation)] {
-				t.Fatal("a reservation waits that no one has")
+		for q := range a.all {
+			if q.reservations.Len() == 0 {
+				t.Fatalf("an empty queue for %s", q.shape)
+			}
+			for e := q.reservations.Front(); e != nil; e = e.Next() {
+				if !reservations[e.Value.(*reservation)] {
+					t.Fatal("a reservation waits that no one has")
+				}
 			}
 		}
 	}

@@ -25,8 +25,8 @@ type node struct {
 	// held is what reservations take; holders are those, with their slots.
 	held    Sum
 	holders map[*reservation]int64
-	// offers: it's among those that may have something for reservations that wait.
-	offers bool
+	// change is the last one after which it was offered to reservations that wait.
+	change uint64
 	// view is nil when it's out of date.
 	view *Node
 }

@@ -23,7 +23,8 @@ type pod struct {
 	group    *group
 	position int
 	// waiting is its Shape while it waits for a node and may have one.
-	waiting *Shape
+	waiting   *Shape
+	namespace string
 	// own reservation, if it waits and its Job has none.
 	own *reservation
 
@@ -119,11 +120,12 @@ func (l *Ledger) DeletePod(uid types.UID) {
 
 func (l *Ledger) read(object *corev1.Pod) *pod {
 	p := &pod{
-		uid:     object.UID,
-		lasts:   object.Spec.RestartPolicy == corev1.RestartPolicyAlways,
-		leaving: object.DeletionTimestamp != nil,
-		live:    isLive(object),
-		group:   l.groupOf(object),
+		uid:       object.UID,
+		namespace: object.Namespace,
+		lasts:     object.Spec.RestartPolicy == corev1.RestartPolicyAlways,
+		leaving:   object.DeletionTimestamp != nil,
+		live:      isLive(object),
+		group:     l.groupOf(object),
 	}
 	switch {
 	case Ended(object):
@@ -234,7 +236,7 @@ func (l *Ledger) reserveFor(p *pod) {
 	if p.waiting == nil {
 		return
 	}
-	p.own = l.newReservation(p.waiting)
+	p.own = l.newReservation(p.namespace, p.waiting)
 	p.own.want = 1
 	l.adjust(p.own, nil)
 }
@@ -244,7 +246,7 @@ func (l *Ledger) reserveLater(p *pod) {
 	if p.waiting == nil {
 		return
 	}
-	p.own = l.newReservation(p.waiting)
+	p.own = l.newReservation(p.namespace, p.waiting)
 	p.own.want, p.own.unheld, p.own.moves = 1, 1, true
 	l.moving = append(l.moving, p.own)
 }

@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"container/list"
 	"slices"
 )
@@ -10,22 +11,38 @@ import (
 type queue struct {
 	shape        string
 	reservations list.List
-	// place is where it is among all queues.
+	// place is where it is among all queues of its lane.
 	place *list.Element
 }
 
-// queues are one per shape, in the order in which they came to be. A worker may have one for each
-// of its Pods.
-type queues struct {
-	byShape map[string]*queue
-	order   list.List
+// lane has the queues of one namespace, one per shape, in the order in which they came to be. A
+// worker may have one for each of its Pods.
+type lane struct {
+	namespace string
+	byShape   map[string]*queue
+	order     list.List
+	// offered is the last change of a node after which that was offered to it.
+	offered uint64
+	// place is where it is among all lanes.
+	place *list.Element
+}
+
+// lanes are one per namespace, in the order in which they came to be.
+type lanes struct {
+	byNamespace map[string]*lane
+	order       list.List
 }
 
 // all are the queues. The one that is read may be removed.
-func (s *queues) all(yield func(*queue) bool) {
-	for at := s.order.Front(); at != nil; {
-		q := at.Value.(*queue)
-		if at = at.Next(); !yield(q) {
+func (a *lane) all(yield func(*queue) bool) { each(&a.order, yield) }
+
+// all are the lanes. The one that is read may be removed.
+func (s *lanes) all(yield func(*lane) bool) { each(&s.order, yield) }
+
+func each[T any](order *list.List, yield func(T) bool) {
+	for at := order.Front(); at != nil; {
+		of := at.Value.(T)
+		if at = at.Next(); !yield(of) {
 			return
 		}
 	}
@@ -39,64 +56,92 @@ func (l *Ledger) updateQueue(c *reservation) {
 	}
 	switch {
 	case c.unheld > 0 && c.waits == nil:
-		l.queues.add(c)
+		l.lanes.of(c.namespace, l.changes).add(c)
 	case c.unheld == 0 && c.waits != nil:
-		l.queues.remove(c)
+		l.lanes.remove(c)
 	}
 }
 
-func (s *queues) add(c *reservation) {
-	q := s.byShape[c.shape.key]
+// of a namespace is its lane. A new one was compared with all nodes as they are.
+func (s *lanes) of(namespace string, changes uint64) *lane {
+	a := s.byNamespace[namespace]
+	if a == nil {
+		a = &lane{namespace: namespace, byShape: map[string]*queue{}, offered: changes}
+		a.place = s.order.PushBack(a)
+		s.byNamespace[namespace] = a
+	}
+	return a
+}
+
+func (a *lane) add(c *reservation) {
+	q := a.byShape[c.shape.key]
 	if q == nil {
 		q = &queue{shape: c.shape.key}
-		q.place = s.order.PushBack(q)
-		s.byShape[q.shape] = q
+		q.place = a.order.PushBack(q)
+		a.byShape[q.shape] = q
 	}
 	c.waits = q.reservations.PushBack(c)
 }
 
-func (s *queues) remove(c *reservation) {
-	q := s.byShape[c.shape.key]
+func (s *lanes) remove(c *reservation) {
+	a := s.byNamespace[c.namespace]
+	q := a.byShape[c.shape.key]
 	q.reservations.Remove(c.waits)
 	c.waits = nil
 	if q.reservations.Len() == 0 {
-		s.order.Remove(q.place)
-		delete(s.byShape, q.shape)
+		a.order.Remove(q.place)
+		delete(a.byShape, q.shape)
+	}
+	if a.order.Len() == 0 {
+		s.order.Remove(a.place)
+		delete(s.byNamespace, a.namespace)
 	}
 }
 
-// maxComparisons is about how often a change compares a reservation of a plain shape with a node,
-// to move reservations and to offer what is free: a worker may have tens of thousands of shapes,
-// and thousands of nodes.
-const maxComparisons = 1_000_000
-
-// offerAll offers what is free on nodes. Those that are too many are left: see OnLeft.
+// offerAll offers what is free on nodes to each lane. What is too much is left: see OnLeft.
 func (l *Ledger) offerAll(changed []*node) {
 	for _, n := range changed {
-		if !n.offers {
-			n.offers = true
-			l.offering = append(l.offering, n)
+		n.change = 0
+	}
+	l.offering = slices.DeleteFunc(l.offering, func(n *node) bool { return n.change == 0 })
+	for _, n := range changed {
+		l.changes++
+		n.change = l.changes
+	}
+	l.offering = append(l.offering, changed...)
+	if len(l.offering) == 0 {
+		return
+	}
+	least := l.changes
+	for a := range l.lanes.all {
+		for _, n := range l.offering[l.after(a.offered):] {
+			if !l.shares.allow(a.namespace) {
+				break
+			}
+			l.offer(n, a)
+			a.offered = n.change
 		}
+		least = min(least, a.offered)
 	}
-	offered := 0
-	for ; offered < len(l.offering) && l.comparisons > 0; offered++ {
-		n := l.offering[offered]
-		n.offers = false
-		l.offer(n)
-	}
-	l.offering = slices.Delete(l.offering, 0, offered)
+	l.offering = slices.Delete(l.offering, 0, l.after(least))
 }
 
-// offer gives what is free on a node to the reservations that wait.
-func (l *Ledger) offer(n *node) {
+// after a change is where the nodes that have changed since begin among those that are offered.
+func (l *Ledger) after(change uint64) int {
+	at, _ := slices.BinarySearchFunc(l.offering, change+1, func(n *node, change uint64) int { return cmp.Compare(n.change, change) })
+	return at
+}
+
+// offer gives what is free on a node to the reservations that wait in a lane.
+func (l *Ledger) offer(n *node, a *lane) {
 	if n.object == nil {
 		return
 	}
-	for q := range l.queues.all {
+	for q := range a.all {
 		for e := q.reservations.Front(); e != nil; {
 			c := e.Value.(*reservation)
 			e = e.Next()
-			l.comparisons -= c.shape.work
+			l.shares.count(c.namespace, c.shape.work)
 			count := min(c.unheld, c.fits(n))
 			if count == 0 && !c.shape.OnePerNode() {
 				break

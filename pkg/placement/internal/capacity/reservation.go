@@ -14,12 +14,13 @@ import (
 //
 // where bound and held are the sums of their slots over nodes.
 type reservation struct {
-	number uint64
-	shape  *Shape
-	want   int64
-	bound  slots
-	held   slots
-	unheld int64
+	number    uint64
+	namespace string
+	shape     *Shape
+	want      int64
+	bound     slots
+	held      slots
+	unheld    int64
 	// queued is unheld as the Ledger's demands have it.
 	queued int64
 	// waits is the place in its queue; nil when it isn't in one.
@@ -46,9 +47,9 @@ func (s slots) add(n *node, count int64) {
 	}
 }
 
-func (l *Ledger) newReservation(shape *Shape) *reservation {
+func (l *Ledger) newReservation(namespace string, shape *Shape) *reservation {
 	l.nextNumber++
-	return &reservation{number: l.nextNumber, shape: shape, bound: slots{}, held: slots{}}
+	return &reservation{number: l.nextNumber, namespace: namespace, shape: shape, bound: slots{}, held: slots{}}
 }
 
 // fits is how many more of its Pods fit on a node.
@@ -169,20 +170,18 @@ func (l *Ledger) reallocate(n *node) {
 
 // move seats reservations on other nodes. Those that are too many are left: see OnLeft.
 func (l *Ledger) move() {
-	moved := 0
-	for _, c := range l.moving {
-		if l.comparisons <= 0 {
-			l.updateQueue(c)
-			continue
-		}
-		moved++
-		c.moves = false
+	l.moving = slices.DeleteFunc(l.moving, func(c *reservation) bool {
 		if c.unheld > 0 { // else it was dropped meanwhile
-			l.comparisons -= len(l.sorted) * c.shape.work
+			if !l.shares.allow(c.namespace) {
+				l.updateQueue(c)
+				return false
+			}
+			l.shares.count(c.namespace, len(l.sorted)*c.shape.work)
 		}
+		c.moves = false
 		l.allocate(c)
-	}
-	l.moving = slices.Delete(l.moving, 0, moved)
+		return true
+	})
 }
 
 // drop ends a reservation.
