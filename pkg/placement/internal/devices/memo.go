@@ -122,13 +122,14 @@ func (m *memo) usedUp() {
 	m.allowance /= 2
 }
 
-// cost is the most work of an evaluation of a selector. To find it out is work, too.
-func (m *memo) cost(expression string, consumableCapacity bool, left *int) int {
+// cost is the most work of an evaluation of a selector. To find it out is work, too, which is spent
+// before.
+func (m *memo) cost(expression string, consumableCapacity bool, spend func(work int)) int {
 	if work, known := m.costs.Get(expression); known {
 		return work.(int)
 	}
 	work := max(compileWork, len(expression)*compileByteWork)
-	*left -= work
+	spend(work)
 	if !isBounded(expression) {
 		m.costs.Add(expression, mostWork)
 		return mostWork

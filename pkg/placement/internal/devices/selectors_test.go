@@ -88,7 +88,7 @@ func TestLongSelectors(t *testing.T) {
 	expect(t, judge(o, 1, asking("1")), scheduling.FitsNow, 1) // not found out
 	left := mostWork
 	for i := range 30 {
-		d.memo.cost(o.Classes[0].Spec.Selectors[i].CEL.Expression, false, &left)
+		d.memo.cost(o.Classes[0].Spec.Selectors[i].CEL.Expression, false, func(work int) { left -= work })
 		if left <= 0 {
 			return
 		}

@@ -24,7 +24,7 @@ import (
 // alike, are of no use.
 type oneByOne struct{ *Devices }
 
-func (o oneByOne) Trial(namespace string, spec *corev1.PodSpec, at scheduling.Moment, charge func(int)) scheduling.DeviceTrial {
+func (o oneByOne) Trial(namespace string, spec *corev1.PodSpec, at scheduling.Moment, charge func(int) int) scheduling.DeviceTrial {
 	if t := o.Devices.Trial(namespace, spec, at, charge); t != nil {
 		return coupledTrial{t}
 	}
@@ -333,5 +333,34 @@ func TestIncompletePoolsAreCheap(t *testing.T) {
 	}
 	if cost := costtest.Of(func() { completed(all) }); cost > 2<<20 {
 		t.Errorf("1,000 slices take %d KiB", cost>>10)
+	}
+}
+
+// A Job that is judged lightly searches no longer than it can pay for, and pays for a selector before
+// that is compiled.
+func TestAJobPaysForDevicesFirst(t *testing.T) {
+	const can = 5000
+	long := fmt.Sprintf(`device.driver != %q`, strings.Repeat("x", 9000))
+	for name, row := range map[string]struct {
+		change func(*Objects)
+		beyond int // what it can pay for: what it was asked to
+	}{
+		"a search":        {hostile["very many combinations"], 10},
+		"a long selector": {func(o *Objects) { o.Classes[0].Spec.Selectors[0].CEL.Expression = long }, len(long) * compileByteWork},
+	} {
+		o, nodes := hostileWorker(row.change)
+		d, left := New(o), can
+		func() {
+			defer func() { _ = recover() }()
+			d.Trial("ns", byTemplate, scheduling.Now, func(work int) int {
+				if left -= work; left < 0 {
+					panic("no work is left")
+				}
+				return left
+			}).Slots(&capacity.Node{Object: nodes[0]}, 1)
+		}()
+		if _, compiled := d.memo.costs.Get(long); left >= 0 || left < -row.beyond || compiled {
+			t.Errorf("%s: %d are left, compiled: %t", name, left, compiled)
+		}
 	}
 }

@@ -34,9 +34,9 @@ type trial struct {
 	// wishes of the next Pod, by the extended resources that a node lacks.
 	wishes map[uint64]*wish
 	// left is how much work this trial and its clones may still do. charge, if it isn't nil, has the
-	// Job pay for it.
+	// Job pay for it, and returns how much it can still pay for.
 	left   *int
-	charge func(work int)
+	charge func(work int) (left int)
 	// broken is the error of a node after which the scheduler gives up.
 	broken string
 
@@ -65,7 +65,7 @@ type wish struct {
 }
 
 // Trial is nil if Pods of this spec need no devices.
-func (d *Devices) Trial(namespace string, spec *corev1.PodSpec, at scheduling.Moment, charge func(work int)) scheduling.DeviceTrial {
+func (d *Devices) Trial(namespace string, spec *corev1.PodSpec, at scheduling.Moment, charge func(work int) (left int)) scheduling.DeviceTrial {
 	e := d.extendedOf(spec)
 	if e == nil && len(spec.ResourceClaims) == 0 {
 		return nil
@@ -156,9 +156,7 @@ func (t *trial) wish(requests []resourcev1.DeviceRequest) *wish {
 		hash.Write(one[:])
 	}
 	hash.Sum(w.key[:0])
-	before := *t.left
-	evaluation, few := t.evaluation(w.claims, t.left)
-	t.pay(before - *t.left)
+	evaluation, few := t.evaluation(w.claims)
 	w.evaluation, w.tooMany = evaluation, w.tooMany || !few
 	return w
 }
@@ -184,12 +182,16 @@ func (t *trial) search(node *capacity.Node, w *wish, near []*resourcev1.Resource
 	}
 	// No device is evaluated twice. The allocator logs nothing without a logger in the context.
 	sharing := len(state.AllocatedSharedDeviceIDs) / sharedPerWork
-	left := searchWork - w.requests*requestWork - t.inventory.readWork(near, w.evaluation+sharing)
-	b := &budget{Context: context.Background(), left: left, step: stepWork + sharing}
-	if w.tooMany || b.left < 0 {
+	read := w.requests*requestWork + t.inventory.readWork(near, w.evaluation+sharing)
+	if w.tooMany || read > searchWork {
 		return outcome{unknown: true}
 	}
-	defer func() { t.spend(searchWork - b.left) }()
+	most := t.payable(searchWork)
+	b := &budget{Context: context.Background(), left: most - read, step: stepWork + sharing}
+	defer func() { t.spend(most - b.left) }()
+	if b.left < 0 {
+		return outcome{unknown: true}
+	}
 	allocator, err := structured.NewAllocator(b.Context, t.features, *state, t.Devices, t.inventory.asAllocated(near, w.all), t.memo.compiled)
 	if err != nil {
 		return outcome{refusal: err.Error()}
@@ -231,13 +233,17 @@ func (t *trial) spend(work int) {
 	if *t.left -= work; before > 0 && *t.left <= 0 {
 		t.memo.usedUp()
 	}
-	t.pay(work)
-}
-
-func (t *trial) pay(work int) {
 	if t.charge != nil {
 		t.charge(work)
 	}
+}
+
+// payable is so much work, or what is more than the Job can pay for: to pay for that ends the trial.
+func (t *trial) payable(work int) int {
+	if t.charge == nil {
+		return work
+	}
+	return min(work, t.charge(0)+1)
 }
 
 // stateOf the devices that a node reaches, which isn't changed.

@@ -77,12 +77,12 @@ func visitAll(selectors []resourcev1.DeviceSelector, visit func(string)) {
 // evaluation is the work of evaluating one device by all selectors of some claims. It compiles
 // those that weren't compiled before, as far as the work that is left allows; false: there are too
 // many.
-func (d *Devices) evaluation(claims []*resourcev1.ResourceClaim, left *int) (work int, few bool) {
+func (t *trial) evaluation(claims []*resourcev1.ResourceClaim) (work int, few bool) {
 	known := map[string]int{}
 	for _, claim := range claims {
-		d.selectors(&claim.Spec, func(expression string) {
-			if _, asked := known[expression]; !asked && len(known) <= compiledSelectors && *left > 0 {
-				known[expression] = d.memo.cost(expression, d.features.ConsumableCapacity, left)
+		t.selectors(&claim.Spec, func(expression string) {
+			if _, asked := known[expression]; !asked && len(known) <= compiledSelectors && *t.left > 0 {
+				known[expression] = t.memo.cost(expression, t.features.ConsumableCapacity, t.spend)
 			}
 			work = min(work+known[expression], mostWork)
 		})

@@ -16,8 +16,8 @@ type Devices interface {
 	Claimed(namespace string, spec *corev1.PodSpec) corev1.ResourceList
 	// Trial tries to give devices to Pods of one spec. In an idle worker, only Pods that don't end
 	// have devices. It is nil if such Pods need none. Charge, if it isn't nil, is called for the
-	// microseconds that this takes.
-	Trial(namespace string, spec *corev1.PodSpec, at Moment, charge func(microseconds int)) DeviceTrial
+	// microseconds that this takes, and returns how many are left.
+	Trial(namespace string, spec *corev1.PodSpec, at Moment, charge func(microseconds int) (left int)) DeviceTrial
 }
 
 // DeviceTrial gives devices to one Pod after the other.
@@ -48,9 +48,12 @@ func (v view) trial(j *Job) DeviceTrial {
 	if v.Devices == nil || j.isBare {
 		return nil
 	}
-	var charge func(int)
+	var charge func(int) int
 	if j.lightly {
-		charge = func(microseconds int) { v.work.spend(microseconds*perMicrosecond, devicesField) }
+		charge = func(microseconds int) int {
+			v.work.spend(microseconds*perMicrosecond, devicesField)
+			return v.work.left / perMicrosecond
+		}
 	}
 	return v.Devices.Trial(j.namespace, j.spec, v.moment, charge)
 }
