@@ -62,14 +62,22 @@ func (d *Devices) With(objects Objects) *Devices {
 	return newDevices(objects, inv, m)
 }
 
-// Without are the Devices if some of the allocated claims weren't there: those of one Job.
-func (d *Devices) Without(isGone func(*resourcev1.ResourceClaim) bool) *Devices {
-	var gone []*resourcev1.ResourceClaim
+// AllocatedBy are the allocated claims by their owners. Some have none: the zero name.
+func (d *Devices) AllocatedBy(owner func(*resourcev1.ResourceClaim) types.NamespacedName) map[types.NamespacedName][]*resourcev1.ResourceClaim {
+	owned := map[types.NamespacedName][]*resourcev1.ResourceClaim{}
 	for _, claim := range d.objects.Claims {
-		if claim.Status.Allocation != nil && isGone(claim) {
-			gone = append(gone, claim)
+		if claim.Status.Allocation == nil {
+			continue
+		}
+		if by := owner(claim); by != (types.NamespacedName{}) {
+			owned[by] = append(owned[by], claim)
 		}
 	}
+	return owned
+}
+
+// Without are the Devices if some of the allocated claims weren't there: those of one Job.
+func (d *Devices) Without(gone []*resourcev1.ResourceClaim) *Devices {
 	if len(gone) == 0 {
 		return d
 	}

@@ -9,6 +9,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/util/costtest"
@@ -74,9 +75,14 @@ func TestWithoutClaims(t *testing.T) {
 	o.allocated("c", "gpu-0", "own")
 	o.allocated("c", "gpu-1", "own")
 	d := New(o)
-	isOwn := func(c *resourcev1.ResourceClaim) bool { return c.Status.ReservedFor[0].UID == "own" }
+	owned := d.AllocatedBy(func(c *resourcev1.ResourceClaim) (job types.NamespacedName) {
+		if c.Status.ReservedFor[0].UID == "own" {
+			job.Name = "own"
+		}
+		return job
+	})
 	var without *Devices
-	if cost := costtest.Of(func() { without = d.Without(isOwn) }); cost > 1<<20 {
+	if cost := costtest.Of(func() { without = d.Without(owned[types.NamespacedName{Name: "own"}]) }); cost > 1<<20 {
 		t.Errorf("to leave out two claims takes %d KiB", cost>>10)
 	}
 	o.Claims = o.Claims[:1000]

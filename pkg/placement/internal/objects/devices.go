@@ -1,8 +1,6 @@
 package objects
 
 import (
-	"slices"
-
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -32,24 +30,27 @@ func (s *Store) Devices(minor int, pods *scheduling.Pods, without types.Namespac
 	}
 	if s.devices == nil || s.minor != minor {
 		s.timed(&s.devicePace, func() { s.devices = s.read(minor, pods) })
-		s.minor, s.compiled, s.own = minor, s.devices, map[types.NamespacedName]*devices.Devices{}
+		s.minor, s.compiled, s.owned = minor, s.devices, nil
 	}
 	if !pods.Has(without) {
 		return s.devices, true
 	}
-	if s.own[without] == nil || !s.now().Before(s.devicePace.until) { // their owners may have come
+	if s.owned == nil || s.devicePace.isDue(s.now()) { // their owners may have come
+		s.own = map[types.NamespacedName]*devices.Devices{}
+		s.timed(&s.devicePace, func() {
+			s.owned = s.devices.AllocatedBy(func(claim *resourcev1.ResourceClaim) types.NamespacedName { return ownerOf(claim, pods) })
+		})
+	}
+	if s.own[without] == nil {
 		if len(s.own) >= maxOwn {
 			clear(s.own)
 		}
-		s.timed(&s.devicePace, func() {
-			s.own[without] = s.devices.Without(func(claim *resourcev1.ResourceClaim) bool { return isOwn(claim, pods, without) })
-		})
+		s.timed(&s.devicePace, func() { s.own[without] = s.devices.Without(s.owned[without]) })
 	}
 	return s.own[without], true
 }
 
-// maxOwn bounds the Jobs with Pods of their own there that are judged while devices stay as they
-// are.
+// maxOwn bounds the Jobs with Pods of their own there for which devices are kept.
 const maxOwn = 8
 
 func (s *Store) read(minor int, pods *scheduling.Pods) *devices.Devices {
@@ -64,11 +65,15 @@ func (s *Store) read(minor int, pods *scheduling.Pods) *devices.Devices {
 	return devices.New(objects)
 }
 
-// isOwn reports whether only Pods of one Job have a claim, whether it was made for one of them or
-// not.
-func isOwn(claim *resourcev1.ResourceClaim, pods *scheduling.Pods, job types.NamespacedName) bool {
-	return len(claim.Status.ReservedFor) > 0 && !slices.ContainsFunc(claim.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool {
+// ownerOf a claim is the Job whose Pods alone have it, whether it was made for one of them or not;
+// the zero name if there is none.
+func ownerOf(claim *resourcev1.ResourceClaim, pods *scheduling.Pods) (job types.NamespacedName) {
+	for i, r := range claim.Status.ReservedFor {
 		owner, _ := pods.Owner(r.UID)
-		return owner != job
-	})
+		if i > 0 && owner != job {
+			return types.NamespacedName{}
+		}
+		job = owner
+	}
+	return job
 }

@@ -300,6 +300,64 @@ func TestChangesAreTakenNoticeOfAtAPace(t *testing.T) {
 	}
 }
 
+// Very many Jobs that have Pods of their own in a worker are judged in turn: whose claims are whose is
+// found out for all of them at once, at the pace of devices.
+func TestOwnersOfClaimsAreFoundAtAPace(t *testing.T) {
+	const jobs = 20
+	clock := &slowly{time.Unix(0, 0), map[time.Time][]func(){}}
+	s, pods := objects.New(func(change.Change) {}), scheduling.NewPods(func(change.Change) {})
+	s.PaceBy(clock.Now, clock.after)
+	for _, k := range []interface{ Know(known bool) }{s.DeviceClasses, s.ResourceSlices, s.ResourceClaims, s.ResourceClaimTemplates} {
+		k.Know(true)
+	}
+	s.DeviceClasses.Set(&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpus"}, Spec: resourcev1.DeviceClassSpec{
+		ExtendedResourceName: ptr.To("example.com/gpu"),
+	}})
+	slice := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: resourcev1.ResourceSliceSpec{
+		Driver: "d", NodeName: ptr.To("a"), Pool: resourcev1.ResourcePool{Name: "a", ResourceSliceCount: 1},
+	}}
+	start := func(i int) {
+		pods.Set(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: strconv.Itoa(i), UID: types.UID(strconv.Itoa(i)), OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: "batch/v1", Kind: "Job", Name: strconv.Itoa(i), Controller: ptr.To(true),
+		}}}, Spec: corev1.PodSpec{NodeName: "a"}})
+	}
+	for i := range jobs + 1 {
+		device := strconv.Itoa(i)
+		slice.Spec.Devices = append(slice.Spec.Devices, resourcev1.Device{Name: device})
+		s.ResourceClaims.Set(&resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: device}, Status: resourcev1.ResourceClaimStatus{
+			ReservedFor: []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", UID: types.UID(device)}},
+			Allocation: &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
+				Results: []resourcev1.DeviceRequestAllocationResult{{Driver: "d", Pool: "a", Device: device}},
+			}},
+		}})
+		if i < jobs {
+			start(i)
+		}
+	}
+	s.ResourceSlices.Set(slice)
+	fits := func(i int) bool {
+		d, _ := s.Devices(36, pods, types.NamespacedName{Namespace: "n", Name: strconv.Itoa(i)})
+		spec := &corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"example.com/gpu": resource.MustParse("1")}}}}}
+		return d.Trial("n", spec, scheduling.Now, nil).Refuses(&capacity.Node{Object: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}) == ""
+	}
+	all := func(when string, last bool) {
+		t.Helper()
+		for i := range jobs {
+			if !fits(i) {
+				t.Errorf("%s: a claim of Job %d is in its way", when, i)
+			}
+		}
+		if fits(jobs) != last {
+			t.Errorf("%s: the last Job's claim is its own: %t, want %t", when, !last, last)
+		}
+	}
+	all("without the last Job's Pod", false)
+	start(jobs)
+	all("at once", false)
+	clock.pass(time.Minute)
+	all("a minute later", true)
+}
+
 // A claim that a worker says is reserved for very many is reserved for as many as can be.
 func TestConsumersOfAClaimAreBounded(t *testing.T) {
 	claim := &resourcev1.ResourceClaim{}

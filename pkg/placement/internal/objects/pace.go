@@ -21,6 +21,9 @@ type pace struct {
 	waits bool
 }
 
+// isDue reports whether it's time to look at what no change tells of. A change that waits goes first.
+func (p *pace) isDue(now time.Time) bool { return !p.waits && !now.Before(p.until) }
+
 // PaceBy sets the clock, before the Store is used. Without one nothing is known to take long.
 func (s *Store) PaceBy(now func() time.Time, after func(time.Duration, func())) {
 	s.now, s.after = now, after

@@ -48,7 +48,9 @@ type Store struct {
 	// that were made.
 	devices, compiled *devices.Devices
 	minor             int
-	// own are the same for Jobs whose own claims don't count. They are made at the devices' pace.
+	// owned are the allocated claims by the Jobs that alone have them, and own the devices for Jobs
+	// whose own claims don't count. Both are made at the devices' pace.
+	owned      map[types.NamespacedName][]*resourcev1.ResourceClaim
 	own        map[types.NamespacedName]*devices.Devices
 	devicePace pace
 	// volumes were made of the objects as they are; nil after a change of these.
