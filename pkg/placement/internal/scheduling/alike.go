@@ -34,11 +34,16 @@ func nodeReadBy(spec *corev1.PodSpec) nodeRead {
 			}
 		}
 	}
-	slices.Sort(read.labels)
-	read.labels = slices.Compact(read.labels)
-	read.key = "," + strings.Join(read.labels, ",") // no label has a comma
-	read.names = read.names || len(read.labels) > maxTerms
+	read.complete()
 	return read
+}
+
+// complete puts the labels in order.
+func (r *nodeRead) complete() {
+	slices.Sort(r.labels)
+	r.labels = slices.Compact(r.labels)
+	r.key = "," + strings.Join(r.labels, ",") // no label has a comma
+	r.names = r.names || len(r.labels) > maxTerms
 }
 
 // alike has nodes in one domain that suit the Job's Pods alike, whatever runs there.
@@ -54,7 +59,11 @@ func onceOf[T any](j *Job, v view, ask func(node int) T) func(node int) T {
 	if j.reads.names {
 		return ask
 	}
-	alike := j.alike(v)
+	return onceIn(j.alike(v), ask)
+}
+
+// onceIn asks about one node of each domain.
+func onceIn[T any](alike topology, ask func(node int) T) func(node int) T {
 	asked, answers := make([]bool, alike.size), make([]T, alike.size)
 	return func(node int) T {
 		kind := alike.at[node]

@@ -22,18 +22,17 @@ var (
 type volumesState struct {
 	*Volumes
 	eachNode
-	moment Moment
+	in view
 	// refused is why no node takes a Pod; nil if some may.
 	refused *Reason
-	// bound are the volumes that all Pods of the Job use.
-	bound []reach
+	// bound say why a node can't use the volumes that all Pods of the Job use.
+	bound []func(node int) *Reason
 	// shared are the claims of all Pods that are bound with the first one.
 	shared []*corev1.PersistentVolumeClaim
 	// made are those of them for which a volume has been made.
 	made []*corev1.PersistentVolumeClaim
 	// own are the claims that each Pod has for itself.
-	own  []*corev1.PersistentVolumeClaim
-	work *budget
+	own []*corev1.PersistentVolumeClaim
 	// used are the volumes that Pods of the Job were bound to.
 	used map[string]*corev1.PersistentVolume
 	// spaceCounts: storage that isn't free now won't be free at this moment either.
@@ -48,7 +47,7 @@ func volumesOnNode(j *Job, v view) filter {
 		return nil
 	}
 	return func(p *place) *Reason {
-		if reason := s.unreachable(p.node.Object); reason != nil {
+		if reason := s.unreachable(p); reason != nil {
 			return reason
 		}
 		return s.count(p)
@@ -78,7 +77,7 @@ func bindingOf(j *Job, v view) *volumesState {
 		return nil
 	}
 	s := &volumesState{
-		Volumes: v.Volumes, moment: v.moment, work: v.work,
+		Volumes: v.Volumes, in: v,
 		used: map[string]*corev1.PersistentVolume{}, spaceCounts: v.spaceCounts(),
 	}
 	for i := range j.spec.Volumes {
@@ -131,7 +130,7 @@ func (s *volumesState) readUnbound(claim *corev1.PersistentVolumeClaim, claims *
 		s.refuse("storageclass %q not found", name)
 	case class != nil && ptr.Deref(class.VolumeBindingMode, storagev1.VolumeBindingImmediate) == storagev1.VolumeBindingWaitForFirstConsumer:
 		*claims = append(*claims, claim)
-	case claims == &s.shared && s.moment != Ever:
+	case claims == &s.shared && s.in.moment != Ever:
 		s.refuse("pod has unbound immediate PersistentVolumeClaims")
 	}
 }

@@ -202,3 +202,43 @@ func TestALargeSelectorOfAnEphemeralVolume(t *testing.T) {
 		t.Errorf("unjudged: %v", a.Unjudged)
 	}
 }
+
+// A Job has many volumes in the zones of a large worker, and one elsewhere: nodes of one zone are asked
+// once, and not each of them for each volume.
+func TestBoundVolumesOfManyNodes(t *testing.T) {
+	const nodes, volumes = 5000, 20
+	w := &world{}
+	for i := range nodes {
+		w.node(fmt.Sprint("n", i), fmt.Sprintf("%s=z%d", corev1.LabelTopologyZone, i%3))
+	}
+	v, claim := storage("")
+	var sources []corev1.Volume
+	for i := range volumes {
+		name := fmt.Sprint("v", i)
+		term := &v.local(name, "").Spec.NodeAffinity.Required.NodeSelectorTerms[0]
+		term.MatchExpressions = []corev1.NodeSelectorRequirement{
+			{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: []string{"z0", "z1", "z2"}},
+			{Key: corev1.LabelTopologyRegion, Operator: corev1.NodeSelectorOpDoesNotExist},
+		}
+		if i == volumes-1 {
+			term.MatchExpressions[0].Values = []string{"elsewhere"}
+		}
+		bound := claim.DeepCopy()
+		bound.Spec.VolumeName = name
+		v.Claims["ns"][name] = bound
+		sources = append(sources, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name},
+		}})
+	}
+	s := NewSnapshot(w.nodes, nil, nil)
+	s.Volumes = v
+	work := func(sources []corev1.Volume) int {
+		return workOn(s, jobOf(func(p *corev1.PodTemplateSpec) { p.Spec.Volumes = sources }))
+	}
+	if is, most := work(sources)-work(nil), 3*nodes*volumes*2*checkWork; is > most {
+		t.Errorf("%d units of work in three views, want %d at most", is, most)
+	}
+	if a := jobOf(func(p *corev1.PodTemplateSpec) { p.Spec.Volumes = sources }).Judge(s, 1); a.Verdict != Never || len(a.Unjudged) > 0 {
+		t.Errorf("%+v", a)
+	}
+}

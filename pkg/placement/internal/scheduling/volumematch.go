@@ -12,7 +12,7 @@ import (
 )
 
 func (s *volumesState) check(p *place) *Reason {
-	if reason := s.unreachable(p.node.Object); reason != nil {
+	if reason := s.unreachable(p); reason != nil {
 		return reason
 	}
 	_, reason := s.next(p.node.Object)
@@ -29,18 +29,17 @@ func (s *volumesState) next(node *corev1.Node) ([]binding, *Reason) {
 }
 
 // unreachable says why a node can't use the volumes that all Pods of the Job use.
-func (s *volumesState) unreachable(node *corev1.Node) *Reason {
+func (s *volumesState) unreachable(p *place) *Reason {
 	if s.refused != nil {
 		return s.refused
 	}
-	s.work.spend(volumeWork*len(s.made), volumesField)
-	for i := range s.bound {
-		s.work.spend(max(volumeWork, s.bound[i].work/reachComparisons), volumesField)
-		if reason := s.bound[i].refuses(node); reason != nil {
+	s.in.work.spend(volumeWork*len(s.made)+checkWork*len(s.bound), volumesField)
+	for _, refuses := range s.bound {
+		if reason := refuses(p.index); reason != nil {
 			return reason
 		}
 	}
-	if slices.ContainsFunc(s.made, func(c *corev1.PersistentVolumeClaim) bool { return !s.provisions(c, node) }) {
+	if slices.ContainsFunc(s.made, func(c *corev1.PersistentVolumeClaim) bool { return !s.provisions(c, p.node.Object) }) {
 		return &volumeElsewhere
 	}
 	return nil
@@ -86,7 +85,7 @@ type binding struct {
 // bindings are those of all claims that would be bound with a Pod on a node, the smallest first.
 // One that was to be made for another node isn't found.
 func (s *volumesState) bindings(node *corev1.Node) ([]binding, *Reason) {
-	s.work.spend(volumeWork*(len(s.shared)+len(s.own)), volumesField)
+	s.in.work.spend(volumeWork*(len(s.shared)+len(s.own)), volumesField)
 	bindings := make([]binding, 0, len(s.shared)+len(s.own))
 	for _, claim := range s.shared {
 		bindings = append(bindings, binding{claim: claim, shared: true})
@@ -140,7 +139,7 @@ func (s *volumesState) choose(b *binding, node *corev1.Node, used map[string]*co
 	for _, pv := range b.candidates {
 		work += reachWork(pv)
 	}
-	s.work.spend(work, volumesField)
+	s.in.work.spend(work, volumesField)
 	if pv, err := volume.FindMatchingVolume(b.claim, b.candidates, node, used, true, true); err == nil {
 		b.pv = pv
 	}

@@ -25,6 +25,9 @@ func TestVolumesWithoutNodes(t *testing.T) {
 	expect(t, judge(volumes, data), FitsNow, 3, "")
 	volumes.Classes["late"].VolumeBindingMode = ptr.To(storagev1.VolumeBindingImmediate)
 	expect(t, judge(volumes, data), FitsLater, 0, "pod has unbound immediate PersistentVolumeClaims")
+	volumes.local("there", "a")
+	claim.Spec.VolumeName = "there"
+	expect(t, judge(volumes, data), FitsNow, 3, "")
 	claim.Spec.VolumeName = "gone"
 	expect(t, judge(volumes, data), Never, 0, volumeGone.Message)
 	delete(volumes.Claims["ns"], "data")

@@ -1,6 +1,7 @@
 package scheduling
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -15,17 +16,22 @@ var otherZone = Reason{"VolumeZone", "node(s) had no available volume zone", vol
 type reach struct {
 	// affinity is nil if that is everywhere.
 	affinity *nodeaffinity.LazyErrorNodeSelector
-	// work is what it took to read that.
-	work int
 	// zones are the volume's labels of zones and regions.
 	zones map[string][]string
 }
 
-func (s *volumesState) reachOf(pv *corev1.PersistentVolume) reach {
-	r := reach{work: reachWork(pv)}
-	s.work.spend(volumeWork+r.work, volumesField)
+// reachOf a volume says why it can't be used on a node. Of nodes that have the same of the labels by
+// which that is found out, one is asked.
+func (s *volumesState) reachOf(pv *corev1.PersistentVolume) func(node int) *Reason {
+	r, reads, work := reach{}, nodeRead{}, reachWork(pv)
+	s.in.work.spend(volumeWork+work, volumesField)
 	if a := pv.Spec.NodeAffinity; a != nil && a.Required != nil {
 		r.affinity = nodeaffinity.NewLazyErrorNodeSelector(a.Required)
+		for i := range a.Required.NodeSelectorTerms {
+			for _, e := range a.Required.NodeSelectorTerms[i].MatchExpressions {
+				reads.labels = append(reads.labels, e.Key)
+			}
+		}
 	}
 	for key := range zoneLabels {
 		if values, has := pv.Labels[key]; has {
@@ -35,7 +41,24 @@ func (s *volumesState) reachOf(pv *corev1.PersistentVolume) reach {
 			r.zones[key] = strings.Split(values, "__")
 		}
 	}
-	return r
+	if len(r.zones) > 0 {
+		reads.labels = slices.AppendSeq(reads.labels, maps.Keys(zoneLabels))
+	}
+	reads.complete()
+	ask := func(node int) *Reason {
+		s.in.work.spend(max(volumeWork, work/reachComparisons), volumesField)
+		return r.refuses(s.in.Nodes[node].Object)
+	}
+	if reads.names {
+		return ask
+	}
+	var once func(node int) *Reason
+	return func(node int) *Reason {
+		if once == nil {
+			once = onceIn(s.in.topologies.alike(&reads, s.in.work, volumesField), ask)
+		}
+		return once(node)
+	}
 }
 
 // reachWork is what it takes to read by which nodes a volume can be used.
