@@ -30,6 +30,8 @@
 // maxTries Jobs in a walk. A Job that takes more is judged in its own reconcile, without the lock,
 // on Snapshots of the workers: one Job of a namespace at a time (turns.go). Then it goes where it
 // was found to fit if other Jobs haven't used that up: room on nodes, quotas, places for mirrors.
+// What a Job lacks, and whether a reservation keeps it out, is found out in few comparisons, at
+// most.
 //
 // For the Jobs of one namespace, a walk compares a bounded number of nodes with what they need. The
 // next walk goes on where that ended. So it is with the Jobs that wait for a worker that they

@@ -15,6 +15,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/line/stockout"
+	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
 	"github.com/jobferry/jobferry/pkg/placement"
 	"github.com/jobferry/jobferry/pkg/placement/placementtest"
@@ -242,5 +243,33 @@ func TestWhatChangesWhileALargeJobIsJudged(t *testing.T) {
 	_, state := h.GoBack(t.Context(), Question{Request: placement.Request{Job: job, Selector: frees}}, true)
 	if state != AwaitsTurn || !slices.Contains(h.enqueued, keyOf(job)) {
 		t.Errorf("state: %v, enqueued: %v", state, h.enqueued)
+	}
+}
+
+// What a Job lacks is found out by a number of comparisons, in all workers together. Where these are
+// used up, it's taken for what others have.
+func TestWhatAJobLacksIsFoundOutInFewComparisons(t *testing.T) {
+	h := newHall()
+	const nodes = 1000
+	for i := range nodes {
+		h.store.Ledger.SetNode(placementtest.NewNode(fmt.Sprint("n", i)).Has("cpu", "8", "pods", "110").Obj())
+	}
+	values := make([]string, 450)
+	for i := range values {
+		values[i] = fmt.Sprint("value-", i)
+	}
+	job := mirrortest.New("dear").Obj()
+	job.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+			{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: values},
+		}}},
+	}}}
+	w := h.newEntry(Question{Request: placement.Request{Job: job}})
+	few := maxNeedWork / ((nodes + 1) * w.Shape.Work())
+	for workers, want := range map[int]waiting.Lack{few: waiting.Nodes, few + 1: waiting.Room} {
+		rejections := slices.Repeat([]placement.Rejection{{Cluster: "a", Reason: placement.Insufficient, Needed: 1}}, workers)
+		if h.setNeeds(w, placement.Decision{Rejections: rejections}); w.large || w.Needs["a"].Lacks != want {
+			t.Errorf("in worker %d: %+v, want %v", workers, w.Needs["a"], want)
+		}
 	}
 }

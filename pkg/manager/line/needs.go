@@ -13,6 +13,7 @@ import (
 // there.
 func (l *Line) setNeeds(w *entry, decision placement.Decision) {
 	w.Needs = map[string]waiting.Need{}
+	left := maxNeedWork
 	w.fitsNowhere = len(decision.Candidates) == 0 && !slices.ContainsFunc(decision.Rejections, func(r placement.Rejection) bool { return r.Reason.Passing() })
 	for i := range decision.Candidates {
 		c, need := &decision.Candidates[i], waiting.Need{}
@@ -24,15 +25,19 @@ func (l *Line) setNeeds(w *entry, decision placement.Decision) {
 	for i := range decision.Rejections {
 		switch r := &decision.Rejections[i]; r.Reason {
 		case placement.Insufficient, placement.Reserved, placement.NeverFits:
-			w.Needs[r.Cluster] = l.needIn(r, w)
+			w.Needs[r.Cluster] = l.needIn(r, w, &left)
 		case placement.StockedOut: // until it's to be tried again
 			w.Needs[r.Cluster] = waiting.Need{Lacks: waiting.Other}
 		}
 	}
 }
 
+// maxNeedWork bounds the comparisons of a Job with the nodes of all workers by which it's found out
+// what it lacks, under the lock: some 15 ms.
+const maxNeedWork = 500_000
+
 // needIn is what a Job lacks in a worker that rejects it.
-func (l *Line) needIn(r *placement.Rejection, w *entry) waiting.Need {
+func (l *Line) needIn(r *placement.Rejection, w *entry, left *int) waiting.Need {
 	v, ok := l.workers.Worker(r.Cluster)
 	helpedBy := r.HelpedBy
 	if helpedBy != 0 && len(w.Shape.Unit().Others) > 0 {
@@ -45,7 +50,7 @@ func (l *Line) needIn(r *placement.Rejection, w *entry) waiting.Need {
 		return waiting.Need{}
 	}
 	need := max(r.Needed, 1)
-	switch fits := mayFitIdle(v, w.Shape, need); {
+	switch fits := mayFitIdle(v, w.Shape, need, left); {
 	case fits && r.Reason != placement.NeverFits:
 		return waiting.Need{Pods: r.Needed, HelpedBy: helpedBy}
 	case !fits && w.fitsByShape(v):
@@ -63,9 +68,11 @@ func (w *entry) fitsByShape(v Worker) bool {
 	return !w.large && !w.altered && free != nil && !free.CantJudge && !free.Preemption && len(w.Shape.Unit().Others) == 0
 }
 
-func mayFitIdle(v Worker, shape *placement.Shape, pods int64) bool {
+// mayFitIdle reports whether Pods fit in an idle worker, as far as the comparisons that are left tell.
+func mayFitIdle(v Worker, shape *placement.Shape, pods int64, left *int) bool {
 	for _, node := range slices.Concat(nodesOf(v), added(v, shape)) {
-		if pods -= shape.Slots(node.Object, &node.Idle); pods <= 0 {
+		*left -= shape.Work()
+		if pods -= shape.Slots(node.Object, &node.Idle); pods <= 0 || *left <= 0 {
 			return true
 		}
 	}

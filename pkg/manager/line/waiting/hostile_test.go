@@ -138,15 +138,11 @@ func walksOf(line *waiting.Line, nodes int) int {
 // What a Job's Pods say of nodes, and how many resources they want, makes each look at one dearer.
 func TestDearShapesCountAsManyLooks(t *testing.T) {
 	const jobs, nodes = 400, 1000
-	values := make([]string, 450)
-	for i := range values {
-		values[i] = fmt.Sprint("value-", i)
-	}
 	for name, change := range map[string]func(*corev1.PodSpec){
 		"values": func(s *corev1.PodSpec) {
 			s.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
 				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
-					{Key: corev1.LabelOSStable, Operator: corev1.NodeSelectorOpNotIn, Values: values},
+					{Key: corev1.LabelOSStable, Operator: corev1.NodeSelectorOpNotIn, Values: manyValues()},
 				}}},
 			}}}
 		},
@@ -193,52 +189,81 @@ func (w asks) Place(job *waiting.Job, admits func(string) int64, avoid func(stri
 	return w.plain.Place(job, admits, avoid)
 }
 
-// A Job of a team has a reservation since an earlier walk, and very many Jobs of a tenant come
-// behind it, each of another Shape: whether their Pods may be on the same nodes is looked at for
-// some of them in a walk, for as many fewer as each look takes longer.
-func TestManyShapesBehindAReservation(t *testing.T) {
-	const jobs, nodes, most = 3000, 1000, 1_000_000
+// reserved has a worker kept free for a Job of a team, and returns how others change it.
+func reserved(t *testing.T, line *waiting.Line, nodes int) (w asks, walk func(worker string)) {
+	t.Helper()
+	line.Add(waiter("team", 0, 1001))
+	w = asks{newPlain(nodes)}
+	w.ends = 1
+	walk = func(worker string) {
+		changed := placement.Changes{}
+		changed.Add(worker, placement.Change{Kinds: placement.RoomChange})
+		line.Walk(time.Unix(-10, 0), changed, w)
+	}
+	if walk("w"); len(line.Reservations()) != 1 {
+		t.Fatal("no reservation")
+	}
+	return w, walk
+}
+
+// comes is a Job of a tenant that comes later, whose Pods may be on nodes with one of some values.
+func comes(number int, values ...string) *waiting.Job {
+	job := waiter("mallory", number, 0)
+	requests := corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(2000+int64(number), resource.DecimalSI)}
+	job.Shape = placement.ShapeOf(&corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: requests}}},
+		Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+				{Key: corev1.LabelOSStable, Operator: corev1.NodeSelectorOpIn, Values: values},
+			}}},
+		}}},
+	}})
+	job.Needs = map[string]waiting.Need{"other": {Lacks: waiting.Other}}
+	return job
+}
+
+func manyValues() []string {
 	values := make([]string, 450)
 	for i := range values {
 		values[i] = fmt.Sprint("value-", i)
 	}
-	for name, affinity := range map[string]*corev1.NodeSelector{
-		"plain": nil,
-		"dear": {NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
-			{Key: corev1.LabelOSStable, Operator: corev1.NodeSelectorOpNotIn, Values: values},
-		}}}},
-	} {
+	return values
+}
+
+// A Job of a team has a reservation since an earlier walk, and very many Jobs of a tenant come
+// behind it, each of another Shape: whether their Pods may be on the same nodes is looked at for
+// some of them in a walk, for as many fewer as each look takes longer.
+func TestManyShapesBehindAReservation(t *testing.T) {
+	const jobs, nodes, most = 3000, 800, 1_000_000
+	for name, values := range map[string][]string{"plain": {"none"}, "dear": manyValues()} {
 		t.Run(name, func(t *testing.T) {
 			var line waiting.Line
-			line.Add(waiter("team", 0, 1001))
-			w := asks{newPlain(nodes)}
-			w.ends = 1
-			walk := func(worker string) {
-				changed := placement.Changes{}
-				changed.Add(worker, placement.Change{Kinds: placement.RoomChange})
-				line.Walk(time.Unix(-10, 0), changed, w)
-			}
-			walk("w")
-			if len(line.Reservations()) != 1 {
-				t.Fatal("no reservation")
-			}
+			w, walk := reserved(t, &line, nodes)
 			work := 0
 			for i := 1; i <= jobs; i++ {
-				requests := corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(2000+int64(i), resource.DecimalSI)}
-				spec := corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: requests}}}}
-				if affinity != nil {
-					spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: affinity}}
-				}
-				job := waiter("mallory", i, 0)
-				job.Shape = placement.ShapeOf(&corev1.PodTemplateSpec{Spec: spec})
-				job.Needs = map[string]waiting.Need{"other": {Lacks: waiting.Other}}
+				job := comes(i, values...)
 				line.Add(job)
 				work = job.Shape.Work()
 			}
 			walk("other")
-			if n, want := w.placed["mallory"], most/(nodes*(1+work)); n == 0 || n > want+1 || len(w.postponed) == 0 {
+			if n, want := w.placed["mallory"], most/(nodes*work); n == 0 || n > want+1 || len(w.postponed) == 0 {
 				t.Errorf("%d of %d Jobs were tried, want %d at most; postponed: %v", n, jobs, want+1, w.postponed)
 			}
 		})
+	}
+}
+
+// A Job asks for room behind a reservation. If it takes many comparisons to find out that its Pods
+// are on no node that is kept free, they count as if they were.
+func TestFewNodesAreComparedForAJobThatAsks(t *testing.T) {
+	var line waiting.Line
+	reserved(t, &line, 1500)
+	for name, row := range map[string]struct {
+		values   []string
+		admitted bool
+	}{"plain": {[]string{"none"}, true}, "dear": {manyValues(), false}} {
+		if pods := line.Admits(comes(1, row.values...), "w", time.Unix(0, 0)); (pods == waiting.Unlimited) != row.admitted {
+			t.Errorf("%s: %d Pods are admitted", name, pods)
+		}
 	}
 }

@@ -26,9 +26,11 @@ type Reservation struct {
 	spare int64
 	// unsure: the last look at the worker was cut short.
 	unsure bool
-	// room is the worker's, and losses are by Shape of what was asked about.
-	room   *room
-	losses map[string]int64
+	// room is the worker's, suiting are the nodes of it on which Pods of the Job may be, and losses are
+	// by Shape of what was asked about.
+	room    *room
+	suiting []*placement.Node
+	losses  map[string]int64
 }
 
 // maxLosses bounds the Shapes that are remembered of what was asked about: each Job may have
@@ -71,7 +73,7 @@ func (r *Reservation) take(job *Job, pods int64, now time.Time) {
 func (r *Reservation) loss(by *placement.Shape) int64 {
 	lost, known := r.losses[by.Key()]
 	if !known {
-		if r.room.suitsBoth(r.Job.Shape, by) {
+		if r.mayMeet(by) {
 			lost = Loss(r.Job.Shape, by)
 		}
 		if len(r.losses) >= maxLosses {
@@ -80,6 +82,27 @@ func (r *Reservation) loss(by *placement.Shape) int64 {
 		r.losses[by.Key()] = lost
 	}
 	return lost
+}
+
+// maxMeeting bounds the comparisons with one Shape, of some 1 ms: each Job that asks may have another
+// one.
+const maxMeeting = 30_000
+
+// mayMeet reports whether Pods of another Shape may be on nodes on which those of the Job may be. If
+// it takes long to find that out, they may.
+func (r *Reservation) mayMeet(by *placement.Shape) bool {
+	if r.suiting == nil {
+		r.suiting = r.room.suiting(r.Job.Shape)
+	}
+	for i, node := range r.suiting {
+		if i*by.Work() >= maxMeeting {
+			return true
+		}
+		if r.room.looks.add(by.Work()); by.Suits(node.Object) {
+			return true
+		}
+	}
+	return false
 }
 
 // reserve finds the worker in which a Job will fit first, of those that no Job with a reservation
@@ -188,7 +211,7 @@ func (w *walk) isKept(r *Reservation) bool {
 	if !f.ever || late && r.Certain { // one before it has taken room, or the worker has less
 		return false
 	}
-	r.room, r.losses, r.spare = room, map[string]int64{}, 0
+	r.room, r.suiting, r.losses, r.spare = room, nil, map[string]int64{}, 0
 	if !late {
 		r.expect(f)
 	}

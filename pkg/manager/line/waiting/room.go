@@ -179,9 +179,13 @@ func (r *room) sortedEnds() []End {
 	return r.ends
 }
 
-// suitsBoth reports whether Pods of both Shapes may be on some node.
-func (r *room) suitsBoth(a, b *placement.Shape) bool {
-	nodes := r.nodesFor(a)
-	r.looks.add(len(nodes) * b.Work())
-	return slices.ContainsFunc(nodes, func(n *placement.Node) bool { return a.Suits(n.Object) && b.Suits(n.Object) })
+// suiting are the nodes on which Pods of a Shape may be, whatever is free there.
+func (r *room) suiting(shape *placement.Shape) []*placement.Node {
+	suiting := []*placement.Node{}
+	for _, node := range r.nodesFor(shape) {
+		if shape.Suits(node.Object) {
+			suiting = append(suiting, node)
+		}
+	}
+	return suiting
 }
