@@ -33,7 +33,7 @@ func nodeVolumeLimits(j *Job, v view) filter {
 	if v.Volumes == nil || len(v.Volumes.Nodes) == 0 && len(v.Volumes.Drivers) == 0 {
 		return nil
 	}
-	wanted := v.Volumes.wanted(j)
+	wanted := v.attachments(j)
 	if len(wanted) == 0 {
 		return nil
 	}
@@ -74,10 +74,11 @@ func (v view) limit(p *place, csi *storagev1.CSINode, a *attachments) *Reason {
 	return nil
 }
 
-// wanted are the attachments of a Job, by driver.
-func (v *Volumes) wanted(j *Job) []attachments {
+// attachments are those of a Job, by driver.
+func (v view) attachments(j *Job) []attachments {
 	var wanted []attachments
 	by := func(driver string) *attachments {
+		v.work.spend(volumeWork+len(wanted), volumesField)
 		i := slices.IndexFunc(wanted, func(a attachments) bool { return a.driver == driver })
 		if i < 0 {
 			i, wanted = len(wanted), append(wanted, attachments{driver: driver})
@@ -87,13 +88,18 @@ func (v *Volumes) wanted(j *Job) []attachments {
 	for i := range j.spec.Volumes {
 		switch source := &j.spec.Volumes[i]; {
 		case source.PersistentVolumeClaim != nil:
-			a, is := v.attachableOf(types.NamespacedName{Namespace: j.namespace, Name: source.PersistentVolumeClaim.ClaimName})
-			if is && v.limits(a.driver) && !slices.Contains(by(a.driver).shared, a) {
-				by(a.driver).shared = append(by(a.driver).shared, a)
+			a, is := v.Volumes.attachableOf(types.NamespacedName{Namespace: j.namespace, Name: source.PersistentVolumeClaim.ClaimName})
+			if !is || !v.Volumes.limits(a.driver) {
+				continue
+			}
+			of := by(a.driver)
+			v.work.spend(len(of.shared), volumesField)
+			if !slices.Contains(of.shared, a) {
+				of.shared = append(of.shared, a)
 			}
 		case source.Ephemeral != nil:
 			claim := &corev1.PersistentVolumeClaim{Spec: source.Ephemeral.VolumeClaimTemplate.Spec}
-			if class := v.Classes[volume.GetPersistentVolumeClaimClass(claim)]; class != nil && v.limits(class.Provisioner) {
+			if class := v.Volumes.Classes[volume.GetPersistentVolumeClaimClass(claim)]; class != nil && v.Volumes.limits(class.Provisioner) {
 				by(class.Provisioner).own++
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/utils/ptr"
@@ -86,5 +87,43 @@ func TestDriversOfAJobAreWork(t *testing.T) {
 	expect(t, j.Judge(s, 1), Never, 0, noDriver.Message)
 	if work := workOn(s, j); work < nodes*drivers {
 		t.Errorf("%d drivers on %d nodes are work of %d", drivers, nodes, work)
+	}
+}
+
+// The volumes of Jobs that belong together are compared with each other, and so are their drivers.
+func TestVolumesOfAGroupAreWork(t *testing.T) {
+	const volumes = 200
+	v, claim := storage("")
+	there := &storagev1.CSINode{}
+	with := func(name string) *batchv1.Job {
+		return pod(name, 1, "1", func(p *corev1.PodTemplateSpec) {
+			for i := range volumes {
+				name := fmt.Sprint(name, i)
+				pv := v.local(name, "")
+				pv.Spec.NodeAffinity = nil
+				pv.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: name, VolumeHandle: name}
+				bound := claim.DeepCopy()
+				bound.Spec.VolumeName = name
+				v.Claims["ns"][name] = bound
+				there.Spec.Drivers = append(there.Spec.Drivers, storagev1.CSINodeDriver{
+					Name: name, Allocatable: &storagev1.VolumeNodeResources{Count: ptr.To[int32](1)},
+				})
+				p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+					PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name},
+				}})
+			}
+		}).job()
+	}
+	j, mates := NewJob(with("a")), []Mate{{with("b"), 1}}
+	v.Nodes = map[string]*storagev1.CSINode{"another": there}
+	w := &world{}
+	w.node("n")
+	s := NewSnapshot(w.nodes, nil, nil)
+	s.Volumes = v
+	if a := NewGroup(j, mates).Judge(s, 1); a.Verdict != FitsNow || len(a.Unjudged) > 0 {
+		t.Errorf("%+v", a)
+	}
+	if work, least := int(j.Work()*mostWork), 8*volumes*volumes; work < least {
+		t.Errorf("work %d, want %d at least", work, least)
 	}
 }

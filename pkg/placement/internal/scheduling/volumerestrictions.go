@@ -16,14 +16,18 @@ func (v view) share(a, b *Job) bool {
 	if one != nil && other != nil && len(one.shared)+len(one.own) > 0 && len(other.shared)+len(other.own) > 0 {
 		return true
 	}
-	drivers := v.Volumes.wanted(b)
-	if slices.ContainsFunc(v.Volumes.wanted(a), func(w attachments) bool {
-		return slices.ContainsFunc(drivers, func(o attachments) bool { return o.driver == w.driver })
-	}) {
+	if intersect(v, v.attachments(a), v.attachments(b), func(w, o attachments) bool { return o.driver == w.driver }) {
 		return true
 	}
-	claims := claimsOf(b.spec)
-	return volumeRestrictions(a, v) != nil && slices.ContainsFunc(claimsOf(a.spec), func(c string) bool { return slices.Contains(claims, c) })
+	return volumeRestrictions(a, v) != nil && intersect(v, claimsOf(a.spec), claimsOf(b.spec), func(c, o string) bool { return c == o })
+}
+
+// intersect reports whether something of one list is in another.
+func intersect[T any](v view, some, others []T, same func(T, T) bool) bool {
+	v.work.spend(len(some)*len(others), volumesField)
+	return slices.ContainsFunc(some, func(one T) bool {
+		return slices.ContainsFunc(others, func(other T) bool { return same(one, other) })
+	})
 }
 
 var claimInUse = Reason{
