@@ -4,8 +4,10 @@ import (
 	"context"
 	"strings"
 	"time"
+	"unsafe"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
@@ -156,9 +158,43 @@ func podIntake() *intake {
 }
 
 // heldBytes is about what a node or a Pod takes. Of one that is made of many small messages, such
-// as taints without a key, it's a good part of what they become.
+// as taints without a key, it's a good part of what they become. structBytes has room for the maps
+// of a plain one.
 func heldBytes(o object) int64 {
-	return max(structBytes+int64(o.Size()), decoded.Size(o)/6)
+	maps := mapBytes(len(o.GetLabels()), unsafe.Sizeof([2]string{}))
+	switch o := o.(type) {
+	case *corev1.Node:
+		maps += resourceBytes(o.Status.Allocatable)
+	case *corev1.Pod:
+		maps += mapBytes(len(o.Spec.NodeSelector), unsafe.Sizeof([2]string{}))
+		for i := range o.Spec.Containers {
+			maps += resourceBytes(o.Spec.Containers[i].Resources.Requests)
+		}
+	}
+	return max(structBytes+int64(o.Size())+max(maps-structBytes, 0), decoded.Size(o)/6)
+}
+
+// decimalBytes is about what an amount takes beside its quantity that is no integer of 64 bits.
+const decimalBytes = 104
+
+func resourceBytes(list corev1.ResourceList) int64 {
+	bytes := mapBytes(len(list), unsafe.Sizeof(corev1.ResourceName(""))+unsafe.Sizeof(resource.Quantity{}))
+	for _, amount := range list {
+		if _, is := amount.AsInt64(); !is {
+			bytes += decimalBytes
+		}
+	}
+	return bytes
+}
+
+// mapBytes is about what a map takes that has grown to so many entries of a size: it has room for
+// eight of them, and twice as many whenever less than an eighth of it is free.
+func mapBytes(entries int, size uintptr) int64 {
+	room := 8
+	for entries > room || room > 8 && entries > room-room/8 {
+		room *= 2
+	}
+	return int64(room) * int64(size+1) //nolint:gosec // the size of a type
 }
 
 // volumeBytes is about what a volume takes of a Pod that is being listed: in protobuf, it may have

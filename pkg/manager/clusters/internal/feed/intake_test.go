@@ -12,6 +12,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -134,6 +135,47 @@ func TestManyPodsTakeLittleMemory(t *testing.T) {
 			t.Logf("%d Pods are held in %d KiB", len(taken), bytes>>10)
 			if excess := (*excessError)(nil); !errors.As(err, &excess) || len(taken) > maxPods || bytes > 160<<20 {
 				t.Errorf("%d Pods are held in %d bytes: %v", len(taken), bytes, err)
+			}
+		})
+	}
+}
+
+// TestManyNodesTakeLittleMemory has a worker report nodes with many resources and labels.
+func TestManyNodesTakeLittleMemory(t *testing.T) {
+	resources := func(n int, amount string) corev1.ResourceList {
+		list := corev1.ResourceList{}
+		for i := range n {
+			list[corev1.ResourceName(fmt.Sprint("e/", i))] = resource.MustParse(amount)
+		}
+		return list
+	}
+	few := map[string]string{}
+	for i := range 1000 {
+		few[fmt.Sprint(i)] = ""
+	}
+	for name, node := range map[string]corev1.Node{
+		"of many resources": {Status: corev1.NodeStatus{Allocatable: resources(64, "1")}},
+		"of some resources": {Status: corev1.NodeStatus{Allocatable: resources(16, "1")}},
+		"of long amounts":   {Status: corev1.NodeStatus{Allocatable: resources(64, "123456789012345678901234567890.123")}},
+		"of many labels":    {ObjectMeta: metav1.ObjectMeta{Labels: few}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node.Name = "node"
+			sent, err := node.Marshal()
+			if err != nil {
+				t.Fatal(err)
+			}
+			taken, bytes, err := takeAll(nodeIntake(), 20_000, func(i int) object {
+				var decoded corev1.Node
+				if err := decoded.Unmarshal(sent); err != nil {
+					t.Fatal(err)
+				}
+				decoded.Name = fmt.Sprint("n", i)
+				return &decoded
+			})
+			t.Logf("%d nodes are held in %d KiB", len(taken), bytes>>10)
+			if excess := (*excessError)(nil); !errors.As(err, &excess) || bytes > maxNodeBytes*5/4 || bytes < maxNodeBytes/2 {
+				t.Errorf("%d nodes are held in %d bytes: %v", len(taken), bytes, err)
 			}
 		})
 	}
