@@ -74,6 +74,8 @@ type PartPlan struct {
 	// Situation is the name of the row that made this plan.
 	Situation Situation
 	Actions   []Action
+	// Reports are made once these actions, and those of the whole Job, have succeeded.
+	Reports []Report
 }
 
 // Action is one write, or a few that belong together.

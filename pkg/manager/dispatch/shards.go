@@ -64,8 +64,9 @@ func planInShards(s *Snapshot) Plan {
 
 // addPart adds the plan of one shard. What it wants of the placement is for all shards together.
 func (p *Plan) addPart(part *Snapshot, next Plan, divide *Divide) {
+	own := PartPlan{Part: part, Situation: next.Situation, Reports: next.Reports}
+	next.Reports = nil
 	p.add(next)
-	own := PartPlan{Part: part, Situation: next.Situation}
 	for _, action := range next.Actions {
 		switch a := action.(type) {
 		case Place:

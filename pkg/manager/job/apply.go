@@ -42,7 +42,7 @@ type result struct {
 	after time.Duration
 	// waits is why the Job has found no worker; empty: it has, or isn't judged yet.
 	waits hubstate.Wait
-	// reports were made by actions.
+	// reports were made by actions, or are of shards.
 	reports []dispatch.Report
 }
 
@@ -65,17 +65,18 @@ func (r *Reconciler) apply(ctx context.Context, t *turn, plan dispatch.Plan) (re
 	if !r.prepare(ctx, t, plan) {
 		return result{outdated: true}, nil
 	}
-	var all result
-	partsErr := r.applyParts(ctx, t, plan.Parts, &all)
+	all, ofParts, partsErr := r.applyParts(ctx, t, plan.Parts)
 	done, err := r.actAll(ctx, t, plan.Actions)
 	all.add(done)
+	reports := slices.Concat(plan.Reports, ofParts)
 	if err = errors.Join(partsErr, err); err != nil {
-		r.report.report(log.FromContext(ctx), t.record, t.Job, standing(plan.Reports)...)
+		r.report.report(log.FromContext(ctx), t.record, t.Job, standing(reports)...)
 		return all, fmt.Errorf("%s: %w", plan.Situation, err)
 	}
 	if !done.void {
-		r.report.report(log.FromContext(ctx), t.record, t.Job, plan.Reports...)
+		r.report.report(log.FromContext(ctx), t.record, t.Job, reports...)
 	}
+	all.reports = append(all.reports, ofParts...)
 	return all, nil
 }
 
@@ -84,16 +85,20 @@ func standing(reports []dispatch.Report) []dispatch.Report {
 	return slices.DeleteFunc(slices.Clone(reports), func(r dispatch.Report) bool { return r.Reason != v1alpha1.EventNotReleased })
 }
 
-// applyParts carries the plans of shards out, side by side: no worker waits for another.
-func (r *Reconciler) applyParts(ctx context.Context, t *turn, parts []dispatch.PartPlan, all *result) error {
+// applyParts carries the plans of shards out, side by side: no worker waits for another. It returns
+// the reports of those that weren't void.
+func (r *Reconciler) applyParts(ctx context.Context, t *turn, parts []dispatch.PartPlan) (all result, reports []dispatch.Report, err error) {
 	done, errs := make([]result, len(parts)), make([]error, len(parts))
 	r.sideBySide(len(parts), func(i int) {
 		done[i], errs[i] = r.actAll(ctx, &turn{Snapshot: parts[i].Part, record: t.record, known: t.known, allowance: t.allowance}, parts[i].Actions)
 	})
 	for i := range done {
 		all.add(done[i])
+		if !done[i].void {
+			reports = append(reports, parts[i].Reports...)
+		}
 	}
-	return errors.Join(errs...)
+	return all, reports, errors.Join(errs...)
 }
 
 // concurrently calls a function for each i below n at the same time, and waits for all.

@@ -2,6 +2,7 @@ package job
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
 
@@ -77,4 +79,26 @@ func TestShardWhoseMirrorHasFailedEarlier(t *testing.T) {
 	w.step(time.Minute)
 	w.finishAll()
 	w.expectComplete("0-15")
+}
+
+// The marks of a shard's mirror are removed before the hub knows of it: no event says that it's
+// created when it has them again.
+func TestMarksOfAShardRemovedBeforeTheHubKnows(t *testing.T) {
+	w := newWorld(t)
+	w.submits(divisible(16, 12, identified))
+	a := w.worker("a")
+	if _, err := w.runUntil(func() bool { return a.api.jobs[jobKey] != nil }); err != nil {
+		t.Fatal(err)
+	}
+	before := a.api.jobs[jobKey].UID
+	a.api.change(jobKey, func(m *batchv1.Job) { delete(m.Labels, v1alpha1.LabelOrigin) })
+	w.events = nil
+	w.start()
+	w.step(time.Minute)
+	if after := a.api.jobs[jobKey]; after == nil || after.UID != before || mirror.Owns("hub-1", w.hub.jobs[jobKey].UID, after) != mirror.Ours {
+		w.fail("ends as:\n%s", w.state())
+	}
+	if slices.ContainsFunc(w.events, func(e string) bool { return strings.Contains(e, v1alpha1.EventMirrored) }) {
+		w.fail("events: %q", w.events)
+	}
 }
