@@ -267,3 +267,34 @@ func TestFewNodesAreComparedForAJobThatAsks(t *testing.T) {
 		}
 	}
 }
+
+// A worker has so many Pods that end that a look at it is cut short: a Job keeps its reservation
+// there, and the next walk looks again, though the worker hasn't changed since.
+func TestAReservationOfALookThatWasCutShort(t *testing.T) {
+	var line waiting.Line
+	job := waiter("team", 0, 1001)
+	line.Add(job)
+	w := newPlain(1000)
+	walk := func(changed string) *waiting.Reservation {
+		changes := placement.Changes{}
+		changes.Add(changed, placement.Change{Kinds: placement.RoomChange})
+		line.Walk(time.Unix(-10, 0), changes, w)
+		return line.Reservation(job)
+	}
+	w.ends = 1
+	first := walk("w")
+	if first == nil || !first.Certain || !first.Start.Equal(time.Unix(0, 0)) {
+		t.Fatalf("the Job has the reservation %+v", first)
+	}
+	for _, node := range w.nodes {
+		node.Free.MilliCPU = 0
+	}
+	w.ends = 3000
+	if r := walk("w"); r != first || !r.Start.Equal(time.Unix(0, 0)) {
+		t.Fatalf("after a look that was cut short it has %+v", r)
+	}
+	w.ends = 1
+	if r := walk("other"); r == nil || !r.Start.IsZero() {
+		t.Errorf("after another look it has %+v", r)
+	}
+}

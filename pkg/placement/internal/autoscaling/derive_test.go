@@ -220,6 +220,22 @@ func TestManySizesOfANodePool(t *testing.T) {
 	}
 }
 
+// A node of very many labels shows no size of its NodePool, which is named then: each node that may
+// be added would have them all.
+func TestNodesOfVeryManyLabels(t *testing.T) {
+	for labels, isSized := range map[int]bool{250: true, 251: false} {
+		node := ofPool("p", "k", "0")
+		for i := len(node.Object.Labels); i < labels; i++ {
+			node.Object.Labels[fmt.Sprint("label-", i)] = ""
+		}
+		o := observe(t, nil, []*capacity.Node{node}, pool("p", "", ""))
+		templates := autoscaling.GrowthOf(nil, o).Groups[0].Templates
+		if why := o.Missing(nil); isSized != (len(templates) > 0) || isSized != (why == "") || !isSized && !strings.Contains(why, "NodePools p: ") {
+			t.Errorf("with %d labels there are %d templates, and %q is missing", labels, len(templates), why)
+		}
+	}
+}
+
 // A status of a few kilobytes doesn't become gigabytes.
 func TestStatusWithAliases(t *testing.T) {
 	text := "nodeGroups: []\na: &x \"" + strings.Repeat("a", 20_000) + "\"\nb: [" + strings.Repeat("*x,", 10_000) + "]"
