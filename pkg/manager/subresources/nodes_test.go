@@ -54,7 +54,7 @@ func (w *world) forNodes() http.Handler {
 			return &authenticator.Response{User: &user.DefaultInfo{Name: name}}, name != "", nil
 		}),
 		Authorize: newAccessReviewer(hub).reviewNode,
-		Pods:      hubPods{w.hub}, Serve: w.handler.serveNode, Timeout: time.Minute,
+		Pods:      hubPods{w.hub}, Serve: w.handler.serveNode,
 	})
 }
 

@@ -151,7 +151,6 @@ func (s *server) setupNode(mgr ctrl.Manager, h *handler, hub kubernetes.Interfac
 	n.background = clients.Run
 	n.handler = kubelet.New(kubelet.Backends{
 		Authenticate: clients, Authorize: reviewer.reviewNode, Pods: pods, Serve: h.serveNode,
-		Timeout: s.options.RequestTimeout,
 	})
 	return mgr.Add(n)
 }

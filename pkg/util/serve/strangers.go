@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// Strangers may have MaxRequests at a time together, and strangerTimeout to take an answer.
+// Strangers may have MaxRequests at a time together, and StrangerTimeout from a request on until
+// they have taken its answer.
 const (
 	MaxRequests     = 100
-	strangerTimeout = 10 * time.Second
+	StrangerTimeout = 10 * time.Second
 )
 
 // Strangers bounds the requests of strangers to a port that are under way.
@@ -36,7 +37,7 @@ func (s *Strangers) Serve(name string, next http.Handler, w http.ResponseWriter,
 	leave := sync.OnceFunc(func() { s.leave(name) })
 	defer leave()
 	connection := http.NewResponseController(w)
-	_ = connection.SetWriteDeadline(time.Now().Add(strangerTimeout))
+	_ = connection.SetWriteDeadline(time.Now().Add(StrangerTimeout))
 	defer func() {
 		if c.IsStranger() { // its answer isn't taken yet
 			_ = connection.Flush()

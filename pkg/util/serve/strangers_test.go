@@ -168,7 +168,7 @@ func TestStrangersRequestsAreBounded(t *testing.T) {
 		known.Get("/known", "name", "hub")
 		other := servetest.NewClient(t, encrypted(t, dial()), 0)
 		other.Get("/", "name", "other")
-		if answered := other.Ended(1); answered != 1 || time.Since(began) != strangerTimeout {
+		if answered := other.Ended(1); answered != 1 || time.Since(began) != StrangerTimeout {
 			t.Errorf("another client got %d answers, after %s", answered, time.Since(began))
 		}
 		nobody.Ended(MaxRequests)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -62,15 +61,17 @@ type Backends struct {
 	Authorize func(context.Context, user.Info, authorizationv1.ResourceAttributes) error
 	// Pods reads Pods of the hub, whose size it bounds.
 	Pods PodReader
-	// Timeout is for reading a Pod and the authorization.
-	Timeout time.Duration
 	// Serve serves a request of an authorized client, and answers errors by WriteError.
 	Serve func(http.ResponseWriter, *http.Request, Request)
 }
 
-// maxReviews is how many Pods are read, or authorized, at a time. Others wait. Of them, those of
-// one namespace have half.
-const maxReviews = 8
+const (
+	// maxReviews is how many Pods are read, or authorized, at a time. Others wait. Of them, those of
+	// one namespace have half.
+	maxReviews = 8
+	// reviewTimeout is for all of that. Until then the client is a stranger, and is to be answered.
+	reviewTimeout = serve.StrangerTimeout * 4 / 5
+)
 
 // handler serves the API.
 type handler struct {
@@ -153,7 +154,7 @@ func (h *handler) parse(r *http.Request, subresource string) (*Request, error) {
 
 // review fills in what the Pod of the hub says, and authorizes the request.
 func (h *handler) review(ctx context.Context, req *Request) error {
-	ctx, cancel := context.WithTimeout(ctx, h.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
 	done, err := h.reviews.Acquire(ctx, req.Job.Namespace)
 	if err != nil {

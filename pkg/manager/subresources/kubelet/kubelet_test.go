@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -23,12 +24,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/subresources/authoritytest"
+	"github.com/jobferry/jobferry/pkg/util/serve"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -68,7 +71,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.api = httptest.NewUnstartedServer(New(Backends{
-		Authenticate: clients, Authorize: w.authorize, Pods: w, Serve: w.serve, Timeout: time.Minute,
+		Authenticate: clients, Authorize: w.authorize, Pods: w, Serve: w.serve,
 	}))
 	w.api.TLS = &tls.Config{ClientAuth: tls.RequestClientCert}
 	w.api.StartTLS()
@@ -298,4 +301,38 @@ func TestTheHubDoesntAnswer(t *testing.T) {
 			t.Errorf("%s: %d %s", what, code, said)
 		}
 	}
+}
+
+// A hub that never says whether a request is allowed, or what a Pod is: the client is told, before
+// its time as a stranger is over.
+func TestTheHubNeverAnswers(t *testing.T) {
+	for name, hangs := range map[string]Backends{
+		"authorization": {Pods: &world{pods: map[types.NamespacedName]*corev1.Pod{}}},
+		"pod":           {Pods: hanging{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				hangs.Authenticate = authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
+					return &authenticator.Response{User: &user.DefaultInfo{Name: "hub"}}, true, nil
+				})
+				hangs.Authorize = func(ctx context.Context, _ user.Info, _ authorizationv1.ResourceAttributes) error {
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				began, answer := time.Now(), httptest.NewRecorder()
+				New(hangs).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/containerLogs/team/a/main", nil))
+				if took := time.Since(began); answer.Code != http.StatusInternalServerError || answer.Body.Len() == 0 || took >= serve.StrangerTimeout {
+					t.Errorf("after %s: %d %s", took, answer.Code, answer.Body)
+				}
+			})
+		})
+	}
+}
+
+// hanging is a hub that never answers for a Pod.
+type hanging struct{}
+
+func (hanging) ReadPod(ctx context.Context, _ types.NamespacedName) (*corev1.Pod, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
 }
