@@ -1,17 +1,18 @@
 package dispatchedjobs
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/jobferry/jobferry/pkg/jobview"
+	"github.com/jobferry/jobferry/pkg/util/digest"
 	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 const (
 	// maxReasons is how many reasons are held.
 	maxReasons = 20_000
-	// share is which part of the free places a namespace may take.
-	share = 4
 	// maxListed bounds the Jobs whose newest event is looked for at the start.
 	maxListed = 100_000
 	// maxIDBytes bounds the name and the UID of a Job.
@@ -43,41 +44,59 @@ func (s said) same(as said) bool {
 	return s.reason.Reason == as.reason.Reason && s.reason.Message == as.reason.Message
 }
 
-// held has reasons up to a number, of which a namespace has a fair share.
+// held has reasons up to a number, of which namespaces share the places.
 type held struct {
-	most    int
 	reasons map[jobview.Subject]said
-	of      map[string]int // namespace
+	places  shares
 }
 
-func newHeld(most int) held { return held{most, map[jobview.Subject]said{}, map[string]int{}} }
+func newHeld() held { return held{map[jobview.Subject]said{}, newShares(maxReasons)} }
 
-// list takes what events say that are in no order.
-func (h *held) list(events []corev1.Event) {
-	for i := range events {
-		s, says, ok := read(&events[i])
-		if before, known := h.reasons[s]; ok && (!known || !says.reason.At.Before(before.reason.At)) {
-			h.put(s, says)
-		}
+func (h *held) put(s jobview.Subject, says said) {
+	if _, known := h.reasons[s]; known || h.places.take(s.Namespace) {
+		h.reasons[s] = says
 	}
-}
-
-func (h *held) put(s jobview.Subject, c said) {
-	if _, known := h.reasons[s]; !known {
-		if share*h.of[s.Namespace] >= h.most-len(h.reasons) {
-			return
-		}
-		h.of[s.Namespace]++
-	}
-	h.reasons[s] = c
 }
 
 func (h *held) remove(s jobview.Subject) {
-	if _, known := h.reasons[s]; !known {
-		return
+	if _, known := h.reasons[s]; known {
+		delete(h.reasons, s)
+		h.places.give(s.Namespace)
 	}
-	delete(h.reasons, s)
-	if h.of[s.Namespace]--; h.of[s.Namespace] == 0 {
-		delete(h.of, s.Namespace)
+}
+
+// listed has what events say that are in no order.
+type listed struct {
+	held
+	// newest is when the newest event of each Job was, also of those that don't wait: an older one may
+	// come later.
+	newest map[digest.Digest]int64
+	places shares
+}
+
+func newListed() listed {
+	return listed{held: newHeld(), newest: map[digest.Digest]int64{}, places: newShares(maxListed)}
+}
+
+func (l *listed) add(events []corev1.Event) {
+	for i := range events {
+		switch s, says, ok := read(&events[i]); {
+		case !ok || !l.isNewest(s, says.reason.At):
+		case says.reason.Waits():
+			l.put(s, says)
+		default:
+			l.remove(s)
+		}
 	}
+}
+
+// isNewest reports whether no later event of a Job was listed, and remembers when it was.
+func (l *listed) isNewest(of jobview.Subject, at time.Time) bool {
+	key, now := digest.Of(of), at.UnixMicro() // of any year
+	before, known := l.newest[key]
+	if known && now < before || !known && !l.places.take(of.Namespace) {
+		return false
+	}
+	l.newest[key] = now
+	return true
 }

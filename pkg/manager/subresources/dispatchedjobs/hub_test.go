@@ -59,7 +59,7 @@ func serveHub(t *testing.T, answer http.HandlerFunc) *Server {
 		t.Fatal(err)
 	}
 	s := New(client, jobview.WorkersAmong(jobviewtest.Workers()), time.Minute, logr.Discard())
-	s.reasons.replace(newHeld(maxListed))
+	s.reasons.replace(newHeld())
 	return s
 }
 

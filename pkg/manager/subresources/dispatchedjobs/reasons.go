@@ -45,7 +45,8 @@ type Reasons struct {
 func newReasons(events coreclient.EventsGetter, timeout time.Duration, log logr.Logger) *Reasons {
 	return &Reasons{
 		events: events, timeout: timeout, log: log,
-		wanted: make(chan struct{}, 1), known: make(chan struct{}), held: newHeld(maxReasons), feeds: map[*feed]struct{}{},
+		wanted: make(chan struct{}, 1), known: make(chan struct{}), held: newHeld(),
+		feeds: map[*feed]struct{}{},
 	}
 }
 
@@ -111,7 +112,7 @@ func (r *Reasons) isIdle() bool {
 func (r *Reasons) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.held, r.known = newHeld(maxReasons), make(chan struct{})
+	r.held, r.known = newHeld(), make(chan struct{})
 	if r.users > 0 { // one came at the last moment
 		wake.Signal(r.wanted)
 	}
@@ -150,15 +151,15 @@ func (r *Reasons) listAndWatch(ctx context.Context) {
 // list reads the events page by page, and returns from where they can be watched.
 func (r *Reasons) list(ctx context.Context) (version string, err error) {
 	options := metav1.ListOptions{FieldSelector: selector, Limit: pageSize}
-	l := newHeld(maxListed) // also of Jobs that don't wait: an older event of theirs may come later
+	l := newListed()
 	for {
 		page, err := r.page(ctx, &options)
 		if err != nil {
 			return "", err
 		}
-		l.list(page.Items)
+		l.add(page.Items)
 		if options.Continue = page.Continue; options.Continue == "" {
-			r.replace(l)
+			r.replace(l.held)
 			return page.ResourceVersion, nil
 		}
 	}
@@ -175,12 +176,7 @@ func (r *Reasons) replace(l held) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before := r.held
-	r.held = newHeld(maxReasons)
-	for s, c := range l.reasons {
-		if c.reason.Waits() {
-			r.held.put(s, c)
-		}
-	}
+	r.held = l
 	for s, c := range before.reasons {
 		if now, still := r.held.reasons[s]; !still || !now.same(c) {
 			r.notify(change{s, c.name})

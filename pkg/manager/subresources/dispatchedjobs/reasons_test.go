@@ -3,13 +3,18 @@ package dispatchedjobs
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/jobferry/jobferry/pkg/jobview"
+	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 // why is what is held of a Job, in the namespace team.
@@ -19,12 +24,12 @@ func TestReasons(t *testing.T) {
 	s, _ := newServer()
 	f, other := s.reasons.subscribe("team"), s.reasons.subscribe("other")
 	all := s.reasons.subscribe("")
-	l := newHeld(maxListed)
-	l.list([]corev1.Event{
+	l := newListed()
+	l.add([]corev1.Event{
 		*event("a", "Placed", "placed", 3), *event("a", "Pending", "waits", 1), // in no order
 		*event("b", "Pending", "waits", 2), *event("b", "Mirrored", "mirrored", 1),
 	})
-	s.reasons.replace(l)
+	s.reasons.replace(l.held)
 	if s.why("a") != "" || s.why("b") != "waits" {
 		t.Errorf("listed: %q, %q", s.why("a"), s.why("b"))
 	}
@@ -51,7 +56,7 @@ func TestReasons(t *testing.T) {
 			t.Errorf("step %d: %q, changes %v", i, s.why("a"), changes)
 		}
 	}
-	s.reasons.replace(newHeld(maxListed)) // b's event has expired while the hub wasn't watched
+	s.reasons.replace(newHeld()) // b's event has expired while the hub wasn't watched
 	if got := f.take(maxReasons); !slices.Equal(got, []change{about("b")}) {
 		t.Errorf("after another list: %v", got)
 	}
@@ -64,7 +69,7 @@ func TestReasons(t *testing.T) {
 	for _, f := range []*feed{f, other, all} {
 		f.end()
 	}
-	if len(s.reasons.feeds) != 0 || len(s.reasons.held.reasons) != 0 || len(s.reasons.held.of) != 0 {
+	if len(s.reasons.feeds) != 0 || len(s.reasons.held.reasons) != 0 || len(s.reasons.held.places.of) != 0 {
 		t.Errorf("left: %v %+v", s.reasons.feeds, s.reasons.held)
 	}
 }
@@ -79,7 +84,7 @@ func TestAFloodOfEvents(t *testing.T) {
 			s.reasons.apply(watch.Added, event(fmt.Sprint(i), "Pending", "lies", 1, in(namespace)))
 		}
 	}
-	of := s.reasons.held.of
+	of := s.reasons.held.places.of
 	if n := of["evil"]; n > maxReasons/4+1 || n < maxReasons/8 {
 		t.Errorf("the tenant has %d places", n)
 	}
@@ -89,16 +94,47 @@ func TestAFloodOfEvents(t *testing.T) {
 	if len(f.take(2*maxReasons)) > maxReasons {
 		t.Error("the feed has no bound")
 	}
-	l := newHeld(maxListed)
+	l := newListed()
 	many := make([]corev1.Event, 0, maxListed+1)
 	for i := range cap(many) {
 		many = append(many, *event(fmt.Sprint(i), "Pending", "lies", 1))
 	}
-	if l.list(many); len(l.reasons) != maxListed/(share+1) {
-		t.Errorf("%d of one namespace are listed", len(l.reasons))
+	if l.add(many); len(l.newest) != maxListed/(share+1) || len(l.reasons) != maxReasons/(share+1) {
+		t.Errorf("%d of one namespace are listed, and %d wait", len(l.newest), len(l.reasons))
 	}
-	if l.list([]corev1.Event{*event("next", "Pending", "waits", 1, in("other"))}); l.of["other"] != 1 {
+	if l.add([]corev1.Event{*event("next", "Pending", "waits", 1, in("other"))}); l.held.places.of["other"] != 1 {
 		t.Error("the next namespace has no place")
+	}
+}
+
+// The events of very many Jobs are listed at the start, each with a long text, and in no order:
+// what is held meanwhile is little more than what is shown.
+func TestTheFirstListTakesLittleMemory(t *testing.T) {
+	const pages, most = 2 * maxListed / pageSize, 48 << 20
+	s, hub := newServer()
+	long := strings.Repeat("x", 2*text.MaxMessage)
+	asked, before, peak := 0, heap(), int64(0)
+	hub.PrependReactor("list", "events", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if asked%20 == 0 {
+			peak = max(peak, heap()-before)
+		}
+		page := &corev1.EventList{ListMeta: metav1.ListMeta{Continue: "more"}}
+		for i := range pageSize {
+			name := fmt.Sprint("a-job-of-some-tenant-", asked*pageSize/2+i/2)
+			reason := []string{"Pending", "Placed"}[i%2] // of every other Job, the older one comes last
+			page.Items = append(page.Items, *event(name, reason, fmt.Sprint(name, long), 1+i/2%2*(1-i%2), in(fmt.Sprint("team-", asked%200))))
+		}
+		if asked++; asked == pages {
+			page.Continue = ""
+		}
+		return true, page, nil
+	})
+	if _, err := s.reasons.list(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d KiB", peak>>10)
+	if n := len(s.reasons.held.reasons); peak > most || n < maxReasons/2 {
+		t.Errorf("%d reasons are held, in %d MiB at most", n, peak>>20)
 	}
 }
 

@@ -67,7 +67,7 @@ func in(namespace string) func(*corev1.Event) {
 func newServer(objects ...runtime.Object) (*Server, *fake.Clientset) {
 	hub := fake.NewClientset(objects...)
 	s := New(hub, nil, time.Minute, logr.Discard())
-	s.reasons.replace(newHeld(maxListed))
+	s.reasons.replace(newHeld())
 	return s, hub
 }
 
