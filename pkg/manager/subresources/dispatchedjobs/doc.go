@@ -42,5 +42,6 @@
 // with the new reason, as MODIFIED with an unchanged resource version. It does so only if it has
 // sent exactly this version before, or begun after it: if the Job is newer, the watch on the hub is
 // about to deliver it, and a watch never goes back. Such reads are a few per second and watch,
-// however fast events are written.
+// however fast events are written. The changes that wait for them are kept once for all watches of
+// a namespace, and once for those of all (feeds).
 package dispatchedjobs

@@ -39,14 +39,16 @@ type Reasons struct {
 	used  time.Time // when the last user left
 	known chan struct{}
 	held  held
-	feeds map[*feed]struct{}
+	feeds map[string]*feeds // by namespace; empty: all
+	// changes are the places of those that are kept for the feeds of namespaces.
+	changes shares
 }
 
 func newReasons(events coreclient.EventsGetter, timeout time.Duration, log logr.Logger) *Reasons {
 	return &Reasons{
 		events: events, timeout: timeout, log: log,
 		wanted: make(chan struct{}, 1), known: make(chan struct{}), held: newHeld(),
-		feeds: map[*feed]struct{}{},
+		feeds: map[string]*feeds{}, changes: newShares(maxChanges),
 	}
 }
 
@@ -224,11 +226,5 @@ func (r *Reasons) workerReturned() {
 		if c.reason.IsOutOfTouch() {
 			r.notify(change{s, c.name})
 		}
-	}
-}
-
-func (r *Reasons) notify(c change) {
-	for f := range r.feeds {
-		f.add(c)
 	}
 }

@@ -69,7 +69,7 @@ func TestReasons(t *testing.T) {
 	for _, f := range []*feed{f, other, all} {
 		f.end()
 	}
-	if len(s.reasons.feeds) != 0 || len(s.reasons.held.reasons) != 0 || len(s.reasons.held.places.of) != 0 {
+	if len(s.reasons.feeds)+s.reasons.changes.taken != 0 || len(s.reasons.held.reasons) != 0 || len(s.reasons.held.places.of) != 0 {
 		t.Errorf("left: %v %+v", s.reasons.feeds, s.reasons.held)
 	}
 }
@@ -104,6 +104,63 @@ func TestAFloodOfEvents(t *testing.T) {
 	}
 	if l.add([]corev1.Event{*event("next", "Pending", "waits", 1, in("other"))}); l.held.places.of["other"] != 1 {
 		t.Error("the next namespace has no place")
+	}
+}
+
+// Very many watches have very many Jobs each, of which the next event has been removed since.
+func TestManyFeedsTakeLittleMemory(t *testing.T) {
+	const watches, most = 100, 16 << 20
+	s, _ := newServer()
+	for range watches {
+		s.reasons.subscribe("")
+	}
+	before := heap()
+	for i := range maxReasons {
+		for _, kind := range []watch.EventType{watch.Added, watch.Deleted} {
+			s.reasons.apply(kind, event(fmt.Sprintf("a-job-of-some-tenant-%d", i), "Pending", "waits", 1))
+		}
+	}
+	grown := heap() - before
+	t.Logf("%d KiB", grown>>10)
+	if grown > most {
+		t.Errorf("%d feeds of %d Jobs take %d MiB", watches, maxReasons, grown>>20)
+	}
+	for f := range s.reasons.feeds[""].all {
+		if n := len(f.take(2 * maxReasons)); n != maxReasons {
+			t.Fatalf("a feed has %d Jobs", n)
+		}
+	}
+}
+
+// A watch that takes no changes leaves those of others their changes, and loses the oldest ones of a
+// namespace that has very many.
+func TestAWatchThatTakesNoChanges(t *testing.T) {
+	const most, more = maxChanges / (share + 1), 1000
+	s, _ := newServer()
+	slow, quick, other, all := s.reasons.subscribe("team"), s.reasons.subscribe("team"), s.reasons.subscribe("other"), s.reasons.subscribe("")
+	told := func(namespace string, i int) change {
+		c := change{jobview.Subject{Namespace: namespace}, fmt.Sprint(i)}
+		s.reasons.notify(c)
+		return c
+	}
+	for i := range most + more {
+		c := told("team", i)
+		if i%100 < 99 {
+			continue
+		}
+		if got := quick.take(200); len(got) != 100 || got[99] != c {
+			t.Fatalf("the quick one has %d changes until %v", len(got), c)
+		}
+	}
+	if got := slow.take(2 * most); len(got) != most || got[0].name != fmt.Sprint(more) {
+		t.Errorf("the slow one has %d changes from %+v on", len(got), got[:1])
+	}
+	c := told("other", 1)
+	if !slices.Equal(other.take(2), []change{c}) || s.reasons.changes.taken != 0 {
+		t.Errorf("another isn't told of %v, or %d changes are left", c, s.reasons.changes.taken)
+	}
+	if got := all.take(2 * most); len(got) != most+1 || got[most] != c {
+		t.Errorf("one of all namespaces is told of %d changes, until %v", len(got), got[len(got)-1])
 	}
 }
 
@@ -143,7 +200,7 @@ func TestAFeedGoesOn(t *testing.T) {
 	s, _ := newServer()
 	f := s.reasons.subscribe("")
 	for i := range 3 {
-		f.add(change{jobview.Subject{Namespace: "team"}, fmt.Sprint(i)})
+		s.reasons.notify(change{jobview.Subject{Namespace: "team"}, fmt.Sprint(i)})
 	}
 	for left := 3; left > 0; left-- {
 		<-f.changed
