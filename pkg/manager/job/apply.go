@@ -153,11 +153,22 @@ func (r *Reconciler) act(ctx context.Context, t *turn, action dispatch.Action) (
 	if !ok {
 		return void, nil // its removal enqueues the Job
 	}
-	if !r.limiter.acquire(name, t.Key) {
-		return result{}, errWorkerBusy
+	var did result
+	err := r.inShare(t, w, func() (err error) {
+		did, err = r.actIn(ctx, t, w, action)
+		return err
+	})
+	return did, err
+}
+
+// inShare calls what makes requests to a worker within the worker's share of the reconciles.
+// Namespaces take turns for a place in it.
+func (r *Reconciler) inShare(t *turn, w worker, call func() error) error {
+	if !r.limiter.acquire(w.Name(), t.Key) {
+		return errWorkerBusy
 	}
-	defer r.limiter.release(name)
-	return r.actIn(ctx, t, w, action)
+	defer r.limiter.release(w.Name())
+	return call()
 }
 
 // actIn carries out one action in a worker. If others wait for the memory that the Job has, it ends

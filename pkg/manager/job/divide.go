@@ -75,9 +75,11 @@ func (r *Reconciler) areReturned(ctx context.Context, t *turn, before, next shar
 			continue
 		}
 		var live *batchv1.Job
-		err := t.allowance.atWorker(ctx, func(ctx context.Context) (err error) {
-			live, err = existingIn(ctx, t, w)
-			return err
+		err := r.inShare(t, w, func() error {
+			return t.allowance.atWorker(ctx, func(ctx context.Context) (err error) {
+				live, err = existingIn(ctx, t, w)
+				return err
+			})
 		})
 		if err != nil {
 			return false, err

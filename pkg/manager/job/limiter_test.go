@@ -1,15 +1,18 @@
 package job
 
 import (
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
 
 func TestLimiterDefers(t *testing.T) {
@@ -105,6 +108,13 @@ func TestLimiterForgetsNoJob(t *testing.T) {
 	}
 }
 
+// isBusy reports whether a reconcile has a place for a worker.
+func (l *limiter) isBusy(worker string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.workers[worker] != nil
+}
+
 // fills takes all places of a worker for others, who keep them.
 func (w *world) fills(worker string) {
 	for range w.options.WorkerConcurrency {
@@ -132,6 +142,32 @@ func TestABusyWorkerDelaysOnlyWhatItGets(t *testing.T) {
 		w.step(2 * time.Minute)
 		if len(w.kueue.changed) == 0 {
 			w.fail("Kueue isn't told of the placement")
+		}
+	})
+	t.Run("Deleted", func(t *testing.T) {
+		w := newWorld(t)
+		runs(w)
+		w.fills("a")
+		w.deletes(metav1.DeletePropagationBackground)
+		w.step(2 * time.Minute)
+		if m := w.worker("a").api.jobs[jobKey]; m == nil || m.DeletionTimestamp != nil || w.limiter.workers["a"].deferred.len() != 1 {
+			w.fail("the deletion doesn't wait for a place:\n%s", w.state())
+		}
+		w.limiter.release("a")
+		w.step(2 * time.Minute)
+		if w.hub.jobs[jobKey] != nil || w.worker("a").api.jobs[jobKey] != nil {
+			w.fail("the Job isn't deleted:\n%s", w.state())
+		}
+	})
+	t.Run("Divides", func(t *testing.T) {
+		w := newWorld(t)
+		isDivided(w)
+		w.fills("a")
+		seen := w.look(t.Context(), jobKey)
+		next := shards.Placement{Shards: slices.Clone(seen.Divided.Placement.Shards)}
+		next.Shards[0].Indexes, _ = next.Shards[0].Indexes.Split(1)
+		if _, err := w.areReturned(t.Context(), seen, seen.Divided.Placement, next); !errors.Is(err, errWorkerBusy) || handlingOf(err) != ignore {
+			w.fail("the worker is asked what it has given back: %v", err)
 		}
 	})
 	t.Run("Waits", func(t *testing.T) {

@@ -253,15 +253,22 @@ func (r *Reconciler) removeUnseen(ctx context.Context, t *turn) error {
 		if !registered {
 			continue
 		}
-		existing, err := existingIn(ctx, t, w)
-		if m := t.known.mirrors[name]; existing != nil && (m.isTakingBack(existing.UID) || r.isUnmarked(t, w, existing)) {
-			err = r.deleteUnseen(ctx, t, w, existing, metav1.DeletePropagationForeground)
-		}
+		err := r.inShare(t, w, func() error {
+			return t.allowance.atWorker(ctx, func(ctx context.Context) error { return r.removeUnseenIn(ctx, t, w) })
+		})
 		if err != nil && !apierrors.IsConflict(err) && !errors.Is(err, clusters.ErrNotConnected) {
 			return &workerError{name, err}
 		}
 	}
 	return nil
+}
+
+func (r *Reconciler) removeUnseenIn(ctx context.Context, t *turn, w worker) error {
+	existing, err := existingIn(ctx, t, w)
+	if m := t.known.mirrors[w.Name()]; existing != nil && (m.isTakingBack(existing.UID) || r.isUnmarked(t, w, existing)) {
+		err = r.deleteUnseen(ctx, t, w, existing, metav1.DeletePropagationForeground)
+	}
+	return err
 }
 
 // seekUnmarked looks for a mirror without marks, of which its Pods say that it's one, or the hub

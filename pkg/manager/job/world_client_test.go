@@ -148,10 +148,14 @@ func patchBytes(object client.Object, p client.Patch) []byte {
 	return data
 }
 
-// reach fails when the manager can't talk to a cluster.
+// reach fails when the manager can't talk to a cluster. A reconcile talks to a worker only within
+// the worker's share.
 func (w *world) reach(s *apiServer) error {
 	if w.killed {
 		return errKilled
+	}
+	if w.workers[s.name] != nil && w.reconciles && !w.limiter.isBusy(s.name) {
+		w.fail("a request to worker %s without a place for it", s.name)
 	}
 	if worker := w.workers[s.name]; worker != nil && worker.isAway() {
 		return clusters.ErrNotConnected

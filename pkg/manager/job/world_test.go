@@ -55,11 +55,12 @@ type world struct {
 
 	// The manager's process.
 	*Reconciler
-	triggers *triggers
-	queue    fakeQueue
-	backoff  workqueue.TypedRateLimiter[ctrl.Request]
-	due      map[types.NamespacedName]time.Time // to be reconciled without any event
-	killed   bool
+	triggers   *triggers
+	queue      fakeQueue
+	backoff    workqueue.TypedRateLimiter[ctrl.Request]
+	due        map[types.NamespacedName]time.Time // to be reconciled without any event
+	killed     bool
+	reconciles bool // a reconcile is under way
 	// cacheSyncs: a process places Jobs when it has seen all.
 	cacheSyncs bool
 	// startedBy is the context in which the first placements wait for the workers.
@@ -289,7 +290,9 @@ func (w *world) reconcile() (ctrl.Result, error) {
 	request := w.queue.next()
 	key := request.NamespacedName
 	delete(w.due, key)
+	w.reconciles = true
 	result, err := w.Reconcile(w.Context(), request)
+	w.reconciles = false
 	switch {
 	case w.killed:
 	case err != nil:
