@@ -132,8 +132,8 @@ func TestManyFeedsTakeLittleMemory(t *testing.T) {
 	}
 }
 
-// A watch that takes no changes leaves those of others their changes, and loses the oldest ones of a
-// namespace that has very many.
+// A watch that takes no changes leaves others theirs, and loses the oldest ones of a namespace that
+// has very many.
 func TestAWatchThatTakesNoChanges(t *testing.T) {
 	const most, more = maxChanges / (share + 1), 1000
 	s, _ := newServer()
