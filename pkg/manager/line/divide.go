@@ -35,6 +35,7 @@ type Division struct {
 // is looked at. False: it isn't its turn to be judged.
 func (l *Line) Divide(ctx context.Context, of Reserver, d *Division, q Question) (placement.Decision, shards.Placement, bool) {
 	w, job := l.newEntry(q), q.Job
+	shape := w.exact
 	w.Divisible = true
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,11 +61,15 @@ func (l *Line) Divide(ctx context.Context, of Reserver, d *Division, q Question)
 			return placement.Decision{}, d.Present, false
 		}
 		taken := maps.Clone(l.taken)
-		l.unlocked(func() { decision, rooms = w.roomsIn(candidates, job, admitted, false) })
+		var quotas func(worker string) int64
+		l.unlocked(func() {
+			decision, rooms = w.roomsIn(candidates, job, admitted, false)
+			quotas = l.quotasFor(w)
+		})
 		for worker, found := range rooms {
 			rooms[worker] = min(found, admits(worker))
 			if taken[worker] != l.taken[worker] {
-				rooms[worker] = min(rooms[worker], l.roomFor(worker, w), l.admitted(worker, w))
+				rooms[worker] = min(rooms[worker], l.roomFor(worker, w), quotas(worker))
 			}
 			if l.isClosed(w, worker) {
 				rooms[worker] = 0
@@ -86,7 +91,7 @@ func (l *Line) Divide(ctx context.Context, of Reserver, d *Division, q Question)
 		}
 	}
 	if len(next.Shards) > 0 {
-		l.reserveLocked(of, reservations, false)
+		l.reserveLocked(of, reservations, shape, false)
 	}
 	return decision, next, true
 }

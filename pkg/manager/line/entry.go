@@ -18,8 +18,12 @@ import (
 // entry is a Job that asks for room, and may have to wait for it.
 type entry struct {
 	waiting.Job
-	// request has no Job while it waits: there may be many of them, of any size.
+	// request has no Job while it waits.
 	request placement.Request
+	// exact is the Shape by which capacity is reserved, also of a large Job, and kin those of its Kin
+	// that are judged; nil while it waits.
+	exact *placement.Shape
+	kin   []*placement.Shape
 	// version is what the Job asks for. The manager's own writes leave it as it is.
 	version mirror.Version
 	// large: the Job has much in it, or takes much work to find nodes for. It gets no reservation.
@@ -86,14 +90,16 @@ func (l *Line) newEntry(q Question) *entry {
 	job := q.Job
 	large := job.Size() > maxInLine || placement.IsHeavy(&job.Spec.Template.Spec)
 	altered := job.Spec.Template.Spec.RuntimeClassName != nil
+	exact := placement.ShapeOf(&job.Spec.Template)
 	w := &entry{
 		Job: waiting.Job{
 			Key: keyOf(job), UID: job.UID, Priority: q.Class.Value, Created: job.CreationTimestamp.Time,
-			Shape: shapeInLine(&job.Spec.Template, large), Pods: placement.PodsWanted(job),
+			Shape: shapeInLine(exact, &job.Spec.Template, large), Pods: placement.PodsWanted(job),
 			Exempt: q.Exempt, Usual: l.runtimes.Usual(job.Namespace),
 		},
 		tries:    1,
 		request:  q.Request,
+		exact:    exact,
 		group:    q.Group,
 		forGroup: len(q.Mates) > 0,
 		class:    q.Class.Name,
@@ -107,6 +113,11 @@ func (l *Line) newEntry(q Question) *entry {
 		lost := waiting.Loss(w.Shape, placement.ShapeOf(&mate.Job.Spec.Template))
 		w.Pods = min(w.Pods+lost*min(mate.Pods, math.MaxInt32), math.MaxInt32) // a product may be 2^62
 	}
+	if w.forGroup {
+		for _, kin := range q.Kin[:min(len(q.Kin), placement.MaxMates)] { // those that were judged
+			w.kin = append(w.kin, placement.ShapeOf(&kin.Job.Spec.Template))
+		}
+	}
 	if deadline := job.Spec.ActiveDeadlineSeconds; deadline != nil {
 		w.Runtime = time.Duration(*deadline)*time.Second + endGrace
 	}
@@ -119,9 +130,9 @@ const maxInLine = 64 << 10
 
 // shapeInLine is the shape of a Job's Pods; of a large Job what they request, and not which nodes
 // they want.
-func shapeInLine(template *corev1.PodTemplateSpec, large bool) *placement.Shape {
+func shapeInLine(exact *placement.Shape, template *corev1.PodTemplateSpec, large bool) *placement.Shape {
 	if !large {
-		return placement.ShapeOf(template)
+		return exact
 	}
 	light := placement.ByResources(template)
 	return placement.ShapeOf(&light)
@@ -158,7 +169,8 @@ func (l *Line) joinLocked(w *entry, decision placement.Decision) {
 	l.withdrawLocked(w.Key, w)
 	l.setNeeds(w, decision)
 	w.said, w.Untold = decision.Named(), len(decision.Candidates) > 0
-	w.request.Job, w.request.Mates, w.isNext = nil, nil, false
+	w.isNext = false
+	w.rest()
 	l.waiters[w.Key] = w
 	if l.order.Add(&w.Job) {
 		l.freed.add(placement.Change{})
@@ -182,12 +194,16 @@ func (l *Line) awaitLocked(w *entry, candidates []placement.Cluster) {
 // unjudged is what waits of a Job while it's judged: it may need something in any worker.
 func (w *entry) unjudged(candidates []placement.Cluster, need waiting.Need) *entry {
 	waits := *w
-	waits.request.Job, waits.request.Mates, waits.Needs = nil, nil, map[string]waiting.Need{}
+	waits.Needs = map[string]waiting.Need{}
+	waits.rest()
 	for i := range candidates {
 		waits.Needs[candidates[i].Name] = need
 	}
 	return &waits
 }
+
+// rest drops what is read while the Job is judged: many may wait, of any size.
+func (w *entry) rest() { w.request.Job, w.request.Mates, w.exact, w.kin = nil, nil, nil, nil }
 
 // Withdraw takes a Job out of the line that waits no more, or goes.
 func (l *Line) Withdraw(key types.NamespacedName) {

@@ -114,7 +114,7 @@ const (
 
 // groupChosenLocked takes note of the worker that was chosen for a Job of a group. If the Job is
 // the first, room is held there for the others.
-func (l *Line) groupChosenLocked(q *Question, w Worker, isFirst bool) {
+func (l *Line) groupChosenLocked(q *Question, w Worker, of *entry) {
 	if q.Group == (group.ID{}) {
 		return
 	}
@@ -129,7 +129,7 @@ func (l *Line) groupChosenLocked(q *Question, w Worker, isFirst bool) {
 		delete(l.held[q.Group], key)
 		l.countHeldLocked(q.Group, -1)
 	}
-	if !isFirst {
+	if !of.forGroup {
 		return
 	}
 	l.dropHeldLocked(q.Group)
@@ -138,12 +138,13 @@ func (l *Line) groupChosenLocked(q *Question, w Worker, isFirst bool) {
 	}
 	held, left := map[types.NamespacedName]string{}, maxHeldWork
 	most := min(maxHeld, maxHeldIn-l.heldIn[q.Group.Namespace])
-	for _, kin := range q.Kin[:min(len(q.Kin), placement.MaxMates)] { // those that were judged
+	for i, shape := range of.kin {
+		kin := &q.Kin[i]
 		pods := placement.PodsWanted(kin.Job)
 		if pods == 0 {
 			continue
 		}
-		shape := shapeIn(w, kin.Job)
+		shape = shapeIn(w, shape)
 		for _, key := range kin.Keys[:min(len(kin.Keys), max(most-len(held), 0))] {
 			if left -= w.Ledger().Work(shape); left < 0 {
 				break

@@ -54,10 +54,11 @@ func TestRoomIsHeldForSomeJobsOfALargeGroup(t *testing.T) {
 					kin.Keys = append(kin.Keys, types.NamespacedName{Namespace: "ns", Name: fmt.Sprint("job-", kind, "-", i)})
 				}
 				q.Kin = append(q.Kin, kin)
+				q.Mates = append(q.Mates, placement.Mate{Job: kin.Job})
 			}
 			h.mu.Lock()
 			defer h.mu.Unlock()
-			if h.groupChosenLocked(q, h, true); len(h.held[id]) != row.held {
+			if h.groupChosenLocked(q, h, h.newEntry(*q)); len(h.held[id]) != row.held {
 				t.Errorf("room is held for %d Jobs, want %d", len(h.held[id]), row.held)
 			}
 		})
@@ -77,7 +78,9 @@ func TestRoomIsHeldForSomeGroupsOfANamespace(t *testing.T) {
 			kin.Keys = append(kin.Keys, types.NamespacedName{Namespace: namespace, Name: fmt.Sprint("job-", set, "-", i)})
 		}
 		first := mirrortest.New(fmt.Sprint("first-", set)).Obj()
-		h.groupChosenLocked(&Question{Request: placement.Request{Job: first}, Group: id, Kin: []group.Kin{kin}}, h, true)
+		request := placement.Request{Job: first, Mates: []placement.Mate{{Job: kin.Job}}}
+		q := Question{Request: request, Group: id, Kin: []group.Kin{kin}}
+		h.groupChosenLocked(&q, h, h.newEntry(q))
 		return id
 	}
 	ids := []group.ID{}

@@ -37,11 +37,12 @@ func (l *Line) decideLocked(
 	if !l.hasTurnLocked(&w.Job) {
 		return placement.Decision{}, false
 	}
-	l.unlocked(func() { decision = place(w.request, candidates) })
+	var quotas func(worker string) int64
+	l.unlocked(func() { decision, quotas = place(w.request, candidates), l.quotasFor(w) })
 	w.tries = triesOf(decision)
 	found := decision.Candidates
 	decision.Candidates, decision.Cluster = slices.DeleteFunc(slices.Clone(found), func(c placement.Candidate) bool {
-		isTaken := taken[c.Cluster] != l.taken[c.Cluster] && l.isTooLittle(w, &c)
+		isTaken := taken[c.Cluster] != l.taken[c.Cluster] && l.isTooLittle(w, &c, quotas)
 		return isTaken || l.isClosed(w, c.Cluster) || admits(c.Cluster) < w.Least()
 	}), ""
 	if len(decision.Candidates) > 0 {
@@ -90,8 +91,8 @@ func (w *entry) choose(decision *placement.Decision, avoid func(string) bool) {
 
 // isTooLittle reports whether a worker as it is now lacks what a Job was found to need there. Which
 // Pods it would preempt isn't compared.
-func (l *Line) isTooLittle(w *entry, c *placement.Candidate) bool {
-	return l.admitted(c.Cluster, w) < c.Needed || !c.Preempts && l.roomFor(c.Cluster, w) < c.Needed
+func (l *Line) isTooLittle(w *entry, c *placement.Candidate, quotas func(worker string) int64) bool {
+	return quotas(c.Cluster) < c.Needed || !c.Preempts && l.roomFor(c.Cluster, w) < c.Needed
 }
 
 // isClosed reports whether a worker takes no more Jobs, or none of this shape.
@@ -104,22 +105,26 @@ func (w *entry) isStockedOut(worker string) bool {
 	return w.out.isOut(worker) || w.request.RoomNow && w.out.isDoubtful(worker)
 }
 
-// admitted is how many Pods of a Job the quotas of a worker leave now. Where it takes much work to
-// find that out, they leave enough: at worst, Pods wait there.
-func (l *Line) admitted(worker string, w *entry) int64 {
-	v, ok := l.workers.Worker(worker)
-	if !ok {
-		return 0
-	}
-	free, job, pods := freeIn(v, w.held(), w.reads), placement.NewJob(w.request.Job), int64(waiting.Unlimited)
+// quotasFor reads a Job, which takes a while, and tells how many Pods of it the quotas of a worker
+// leave now. Where it takes much work to find that out, they leave enough: at worst, Pods wait
+// there.
+func (l *Line) quotasFor(w *entry) func(worker string) int64 {
+	job := placement.NewJob(w.request.Job)
 	job.Lightly()
-	if free != nil && !workerpanic.Contain(worker, func() { pods = job.Admitted(free) }) {
-		return 0
+	return func(worker string) int64 {
+		v, ok := l.workers.Worker(worker)
+		if !ok {
+			return 0
+		}
+		free, pods := freeIn(v, w.held(), w.reads), int64(waiting.Unlimited)
+		if free != nil && !workerpanic.Contain(worker, func() { pods = job.Admitted(free) }) {
+			return 0
+		}
+		if job.TooMuch() {
+			return waiting.Unlimited
+		}
+		return pods
 	}
-	if job.TooMuch() {
-		return waiting.Unlimited
-	}
-	return pods
 }
 
 // roomFor is how many Pods of a Job find nodes in a worker as it is now, if what is held for the
@@ -134,7 +139,7 @@ func (l *Line) roomFor(worker string, w *entry) (pods int64) {
 	}
 	shape := w.Shape
 	if !w.large {
-		shape = shapeIn(v, w.request.Job)
+		shape = shapeIn(v, shape)
 	}
 	workerpanic.Contain(worker, func() {
 		for _, node := range slices.Concat(v.Ledger().Free(w.held()).Nodes(), added(v, shape)) {

@@ -80,9 +80,10 @@ func TestAReservationThatStaysTakesNothing(t *testing.T) {
 	h.asks(t, "job", 1)
 	w, _ := h.workers.Worker("a")
 	job := h.jobs[types.NamespacedName{Namespace: "team", Name: "job"}]
-	h.holdLocked(w, job)
+	shape := placement.ShapeOf(&job.Spec.Template)
+	h.holdLocked(w, job, shape)
 	before := h.taken["a"]
-	h.holdLocked(w, job)
+	h.holdLocked(w, job, shape)
 	if h.taken["a"] != before || before == 0 {
 		t.Errorf("taken %d times, and then %d", before, h.taken["a"])
 	}

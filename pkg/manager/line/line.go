@@ -1,6 +1,7 @@
 package line
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -153,8 +154,8 @@ func (l *Line) Ask(ctx context.Context, q Question) Answer {
 	if l.order.Avoids(&next.Job, v.Name()) {
 		l.freed.add(moreRoom, v.Name()) // the one behind it may fit elsewhere first
 	}
-	l.takeLocked(v, next.request.Job, next.out)
-	l.groupChosenLocked(&q, v, next.forGroup)
+	l.takeLocked(v, next, next.request.Job)
+	l.groupChosenLocked(&q, v, next)
 	return Answer{decision, true, reserved}
 }
 
@@ -162,12 +163,17 @@ func (l *Line) Ask(ctx context.Context, q Question) Answer {
 // elsewhere. False: the Job is to be resumed there, and another one took the capacity since it was
 // found to fit.
 func (l *Line) Reserve(of Reserver, reservations []dispatch.Reservation, resumes bool) bool {
+	var shape *placement.Shape // without the lock: it takes a while
+	if len(reservations) > 0 {
+		shape = placement.ShapeOf(&reservations[0].Job.Spec.Template)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.reserveLocked(of, reservations, resumes)
+	return l.reserveLocked(of, reservations, shape, resumes)
 }
 
-func (l *Line) reserveLocked(of Reserver, reservations []dispatch.Reservation, resumes bool) bool {
+// reserveLocked is Reserve for a Job, or its shards, whose Pods have a Shape.
+func (l *Line) reserveLocked(of Reserver, reservations []dispatch.Reservation, shape *placement.Shape, resumes bool) bool {
 	before := of.ReservedIn()
 	var in []string
 	for _, reservation := range reservations {
@@ -187,7 +193,7 @@ func (l *Line) reserveLocked(of Reserver, reservations []dispatch.Reservation, r
 	}
 	for _, reservation := range reservations {
 		if w, ok := l.workers.Worker(reservation.Worker); ok {
-			l.holdLocked(w, reservation.Job)
+			l.holdLocked(w, reservation.Job, shape)
 		}
 	}
 	return true
@@ -236,10 +242,11 @@ func (l *Line) fillLocked(ctx context.Context, w Worker) {
 		if !admission.WantsCapacity(job) {
 			continue
 		}
+		resumed := admission.AsResumed(job)
 		if of := l.jobs.Reserver(key); !slices.Contains(of.ReservedIn(), w.Name()) {
 			of.SetReservedIn(append(slices.Clone(of.ReservedIn()), w.Name()))
 		}
-		l.holdLocked(w, partIn(w, admission.AsResumed(job)))
+		l.holdLocked(w, partIn(w, resumed), placement.ShapeOf(&resumed.Spec.Template))
 	}
 }
 
@@ -265,25 +272,25 @@ func partIn(w Worker, job *batchv1.Job) *batchv1.Job {
 }
 
 // takeLocked holds capacity for a Job in the worker that was chosen for it.
-func (l *Line) takeLocked(w Worker, job *batchv1.Job, out *jobStockouts) {
+func (l *Line) takeLocked(w Worker, of *entry, job *batchv1.Job) {
 	spec := w.View().Spec
-	out.chosen(w.Name(), StartTimeoutOf(&spec, l.startTimeout))
-	l.holdLocked(w, job)
+	of.out.chosen(w.Name(), StartTimeoutOf(&spec, l.startTimeout))
+	l.holdLocked(w, job, cmp.Or(of.exact, of.Shape))
 }
 
-func (l *Line) holdLocked(w Worker, job *batchv1.Job) {
-	if w.Ledger().Reserve(keyOf(job), shapeIn(w, job), placement.PodsWanted(job)) {
+// holdLocked holds capacity for the Pods of a Job, which have a Shape.
+func (l *Line) holdLocked(w Worker, job *batchv1.Job, shape *placement.Shape) {
+	if w.Ledger().Reserve(keyOf(job), shapeIn(w, shape), placement.PodsWanted(job)) {
 		l.taken[w.Name()]++
 	}
 }
 
-// shapeIn is the Shape of a Job's Pods in a worker, where devices may stand for what they request.
-func shapeIn(w Worker, job *batchv1.Job) *placement.Shape {
-	shape := placement.ShapeOf(&job.Spec.Template)
-	if shape.HasExtended() { // it takes time for each node
-		return freeIn(w, types.NamespacedName{Namespace: job.Namespace}, placement.Reads{}).ShapeOf(&job.Spec.Template)
+// shapeIn is the Shape of Pods in a worker, where devices may stand for what they request.
+func shapeIn(w Worker, shape *placement.Shape) *placement.Shape {
+	if !shape.HasExtended() { // else it takes time for each node
+		return shape
 	}
-	return shape
+	return freeIn(w, types.NamespacedName{}, placement.Reads{}).Reservable(shape)
 }
 
 // scaleUpTimeout is how long the first Pod of a Job may take to run in a worker that adds nodes for

@@ -56,7 +56,7 @@ func (l *Line) GoBack(ctx context.Context, q Question, isTime bool) (placement.D
 		return decision, AwaitsTurn
 	case !ok:
 		l.setNeeds(w, decision)
-		w.request.Job = nil
+		w.rest()
 		l.returning[w.Key] = w
 		for _, need := range w.Needs {
 			if !need.IsKnown() {
@@ -67,7 +67,7 @@ func (l *Line) GoBack(ctx context.Context, q Question, isTime bool) (placement.D
 	case !isTime || len(l.unjudged) > 0 || l.freed.isPending():
 		return decision, Stays
 	default:
-		l.takeLocked(v, w.request.Job, w.out)
+		l.takeLocked(v, w, w.request.Job)
 		return decision, Goes
 	}
 }

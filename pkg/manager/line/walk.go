@@ -192,7 +192,7 @@ func (w *walker) judge(entry *entry, admits func(string) int64, avoid func(strin
 	if !ok {
 		return waiting.Outcome{}
 	}
-	w.takeLocked(v, request.Job, entry.out)
+	w.takeLocked(v, entry, request.Job)
 	entry.chosen, entry.reserved = &decision, w.order.Reservation(job)
 	w.jobs.Enqueue(job.Key)
 	return waiting.Outcome{Worker: decision.Cluster}

@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -98,6 +100,27 @@ func (s *Shape) OnePerNode() bool { return s.onePerNode }
 // HasExtended reports whether a Pod wants an extended resource, for which devices may stand.
 func (s *Shape) HasExtended() bool {
 	return slices.ContainsFunc(s.others, func(o other) bool { return Extended(o.name) })
+}
+
+// Without is the Shape of Pods that request some resources no more.
+func (s *Shape) Without(is func(corev1.ResourceName) bool) *Shape {
+	var names []string
+	for _, o := range s.others {
+		if is(o.name) {
+			names = append(names, string(o.name))
+		}
+	}
+	if len(names) == 0 {
+		return s
+	}
+	isGone := func(name corev1.ResourceName) bool { return slices.Contains(names, string(name)) }
+	without := *s
+	without.others = slices.DeleteFunc(slices.Clone(s.others), func(o other) bool { return isGone(o.name) })
+	without.unit.Others = maps.Clone(s.unit.Others)
+	maps.DeleteFunc(without.unit.Others, func(name corev1.ResourceName, _ int64) bool { return isGone(name) })
+	sum := sha256.Sum256([]byte(s.key + strings.Join(names, ",")))
+	without.key = hex.EncodeToString(sum[:16])
+	return &without
 }
 
 // hash covers every field that slots and suits read.

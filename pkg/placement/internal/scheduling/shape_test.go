@@ -39,12 +39,40 @@ func TestNodesAreHeldForWhatDevicesStandFor(t *testing.T) {
 		free *Snapshot
 		gpus int64
 	}{"capacity not known": {nil, 1}, "no devices": {without, 1}, "devices only": {&backed, 0}, "a node has some, too": {both, 1}} {
-		unit := row.free.ShapeOf(template).Unit()
+		unit := row.free.Reservable(capacity.LightShapeOf(template)).Unit()
 		if unit.Get("example.com/gpu") != row.gpus || unit.MilliCPU != 1000 || unit.Get("example.com/other") != 1 {
 			t.Errorf("%s: %+v", name, unit)
 		}
 	}
-	if len(template.Spec.Containers[0].Resources.Limits) != 3 {
-		t.Error("the Job was changed")
+	whole := capacity.LightShapeOf(template)
+	if part := backed.Reservable(whole); part.Key() == whole.Key() || len(whole.Unit().Others) != 2 || without.Reservable(whole) != whole {
+		t.Error("a Shape without a resource is the same as with it, or has changed it")
+	}
+}
+
+// asked counts what devices are asked.
+type asked struct {
+	gpus
+	times *int
+}
+
+func (a asked) Backs(name corev1.ResourceName) bool {
+	*a.times++
+	return a.gpus.Backs(name)
+}
+
+// A tenant's Job has very many containers, and a worker very many nodes.
+func TestNamesAreComparedOnce(t *testing.T) {
+	template := &corev1.PodTemplateSpec{}
+	for range 10_000 {
+		template.Spec.InitContainers = append(template.Spec.InitContainers, corev1.Container{
+			Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"example.com/gpu": resource.MustParse("1")}},
+		})
+	}
+	times := 0
+	worker := NewSnapshot([]*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}, nil, nil)
+	worker.Devices = asked{times: &times}
+	if worker.Reservable(capacity.LightShapeOf(template)); times != 1 {
+		t.Errorf("one name was looked for %d times", times)
 	}
 }

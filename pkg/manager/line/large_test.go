@@ -1,0 +1,60 @@
+package line
+
+import (
+	"fmt"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
+	"github.com/jobferry/jobferry/pkg/placement"
+)
+
+// manyContainers is a Job that takes a while to be read.
+func manyContainers() *batchv1.Job {
+	job := mirrortest.New("large").Completions(1).Parallelism(1).Obj()
+	one := corev1.ResourceList{"cpu": resource.MustParse("1m"), "memory": resource.MustParse("1"), "ephemeral-storage": resource.MustParse("1")}
+	for i := range 1000 {
+		job.Spec.Template.Spec.InitContainers = append(job.Spec.Template.Spec.InitContainers,
+			corev1.Container{Name: fmt.Sprint("c-", i), Resources: corev1.ResourceRequirements{Requests: one, Limits: one}})
+	}
+	return job
+}
+
+type reserver struct{ in []string }
+
+func (r *reserver) Key() types.NamespacedName {
+	return types.NamespacedName{Namespace: "ns", Name: "large"}
+}
+func (r *reserver) ReservedIn() []string        { return r.in }
+func (r *reserver) SetReservedIn(more []string) { r.in = more }
+
+// A Job in many workers is read once for all of them, before the line's lock is held.
+func TestALargeJobIsReadOnceForAllWorkers(t *testing.T) {
+	h, job := newHall(), manyContainers()
+	allocations := func(workers int) float64 {
+		all := make([]dispatch.Reservation, workers)
+		for i := range all {
+			all[i] = dispatch.Reservation{Worker: "a", Job: job}
+		}
+		return testing.AllocsPerRun(3, func() { h.Reserve(&reserver{}, all, false) })
+	}
+	if one, many := allocations(1), allocations(30); one < 1000 || many > 1.5*one {
+		t.Errorf("%v allocations for one worker, %v for 30", one, many)
+	}
+}
+
+// What was taken while a Job was judged without the lock is compared with what was read of the Job.
+func TestALargeJobIsNotReadForEachCandidate(t *testing.T) {
+	h := newHall()
+	w := h.newEntry(Question{Request: placement.Request{Job: manyContainers()}})
+	quotas := h.quotasFor(w)
+	candidate := &placement.Candidate{Cluster: "a", Needed: 1}
+	if n := testing.AllocsPerRun(3, func() { h.isTooLittle(w, candidate, quotas) }); n > 200 {
+		t.Errorf("%v allocations for one candidate", n)
+	}
+}
