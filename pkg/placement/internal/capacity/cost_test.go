@@ -116,7 +116,7 @@ func (s *story) manyShapes(count int) {
 
 // changes continues until nothing is left, as whoever is told of that does, and returns how often.
 func (s *story) changes() (count int) {
-	for ; len(s.moving)+len(s.offering) > 0; count++ {
+	for ; s.moving+len(s.offering) > 0; count++ {
 		if s.lefts != count+1 {
 			s.t.Fatalf("told %d times that something is left, want %d", s.lefts, count+1)
 		}
@@ -137,14 +137,14 @@ func TestANodeOfManyReservationsShrinks(t *testing.T) {
 	}
 	s.manyNodes(nodes)
 	s.SetNode(NewNode("big").Has("cpu", "0").Obj())
-	if n := len(s.moving); n != jobs-maxComparisons/nodes {
+	if n := s.moving; n != jobs-maxComparisons/nodes {
 		t.Errorf("%d are left to the next change", n)
 	}
 	for range 5 { // a change that comes meanwhile doesn't do more of it: Continue is called once a second
 		s.SetNode(NewNode("n00000").Has("cpu", "1", "x/a", "1").Obj())
 		s.SetNode(NewNode("n00000").Has("cpu", "1").Obj())
 	}
-	if n := len(s.moving); n < jobs-maxComparisons/nodes {
+	if n := s.moving; n < jobs-maxComparisons/nodes {
 		t.Errorf("%d are left after other changes", n)
 	}
 	if n := s.changes(); n != jobs*nodes/maxComparisons-1 {
@@ -170,7 +170,7 @@ func TestAJobOfManyWaitingPodsIsReleased(t *testing.T) {
 		s.SetPod(NewJob("j").Requests("cpu", fmt.Sprintf("%dm", 501+i%499)).Pod(fmt.Sprint(i)))
 	}
 	s.Release(j.Key())
-	if n := len(s.moving); n != pods-maxComparisons/nodes {
+	if n := s.moving; n != pods-maxComparisons/nodes {
 		t.Errorf("%d are left to the next change", n)
 	}
 	if n := s.changes(); n != pods*nodes/maxComparisons-1 {
@@ -187,8 +187,58 @@ func TestAJobOfManyWaitingPodsIsReleased(t *testing.T) {
 		s.DeletePod(types.UID(fmt.Sprint(i)))
 	}
 	s.Continue()
-	if n := s.Free(nobody).Nodes()[0].Free.MilliCPU; n != 1000 || len(s.moving)+s.queues()+len(s.jobs) > 0 {
-		t.Errorf("%d of a CPU are free, %d reservations are left, %d queues, %d Jobs", n, len(s.moving), s.queues(), len(s.jobs))
+	if n := s.Free(nobody).Nodes()[0].Free.MilliCPU; n != 1000 || s.moving+s.queues()+len(s.jobs) > 0 {
+		t.Errorf("%d of a CPU are free, %d reservations are left, %d queues, %d Jobs", n, s.moving, s.queues(), len(s.jobs))
+	}
+}
+
+// A worker lists very many Pods that wait, ever other ones: however many changes that is, few of them
+// are compared with all nodes until it goes on. Those that are like one that fits nowhere needn't be.
+func TestAListOfPodsThatWaitIsBounded(t *testing.T) {
+	s := newStory(t)
+	const pods, nodes = 3000, 2000
+	s.manyNodes(nodes)
+	for i := range pods {
+		s.SetPod(NewJob("j").Requests("cpu", "2").Pod(fmt.Sprint("alike", i)))
+	}
+	if s.moving > 0 || s.lefts > 0 || s.shares.left < 2*maxComparisons-2*nodes-2*pods {
+		t.Errorf("of Pods that are alike, %d are left, and %d comparisons", s.moving, s.shares.left)
+	}
+	s.Continue()
+	for i := range pods {
+		s.SetPod(NewJob("j").Requests("cpu", fmt.Sprintf("%dm", 2001+i)).Pod(fmt.Sprint(i)))
+	}
+	if n := s.moving; n < pods-maxComparisons/nodes || s.lefts != 1 {
+		t.Errorf("%d are left after the list, told %d times", n, s.lefts)
+	}
+	if n := s.changes(); n != pods*nodes/maxComparisons-1 {
+		t.Errorf("%d more changes", n)
+	}
+}
+
+// A Job with a reservation that doesn't fit has very many Pods that come, change and go: they don't
+// have all nodes compared with it again, and what they free is its own.
+func TestPodsOfAJobThatFitsNowhere(t *testing.T) {
+	s := newStory(t)
+	const pods, nodes = 1000, 3000
+	s.manyNodes(nodes)
+	j := NewJob("j").Requests("cpu", "1")
+	s.Reserve(j.Key(), shape(j), nodes+pods)
+	last := j.Pod("last")
+	cost := costtest.Of(func() {
+		for i := range pods {
+			s.SetPod(j.Pod(fmt.Sprint(i)))
+		}
+		for range pods {
+			s.SetPod(Bind(last, "n00000"))
+			s.DeletePod(last.UID)
+		}
+	})
+	if cost > pods*nodes*10 { // a number for each node, each time, would be several times as much
+		t.Errorf("%d changes of Pods allocate %d KiB", 3*pods, cost>>10)
+	}
+	if n, unheld := s.holds(j), s.jobs[j.Key()].reservation.unheld; n != nodes || unheld != pods {
+		t.Errorf("%d slots are held, and %d aren't", n, unheld)
 	}
 }
 
@@ -220,6 +270,8 @@ func TestManyNodesAreOffered(t *testing.T) {
 	s.manyShapes(shapes - 1)
 	waits := NewJob("waits").Requests("cpu", "600m")
 	s.Reserve(waits.Key(), shape(waits), nodes)
+	s.changes()
+	s.Continue()
 	s.Release(j.Key())
 	if n := len(s.offering); n != nodes-maxComparisons/shapes {
 		t.Errorf("%d nodes are left to the next change", n)
@@ -271,7 +323,7 @@ func TestCostlyShapesOfANamespaceDelayNoOther(t *testing.T) {
 
 // However many namespaces have much to be compared, all go on, and those that come have a share.
 func TestNamespacesShareComparisons(t *testing.T) {
-	s := shares{done: map[string]int{}, late: map[string]struct{}{}}
+	s := newShares()
 	const namespaces, each = 50, 300_000
 	done := map[string]int{}
 	for range 200 {

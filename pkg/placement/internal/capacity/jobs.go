@@ -88,7 +88,7 @@ func (l *Ledger) Release(key types.NamespacedName) {
 		l.drop(j.reservation)
 		j.reservation = nil
 		for _, p := range slices.SortedFunc(j.pods, func(a, b *pod) int { return cmp.Compare(a.uid, b.uid) }) {
-			l.reserveLater(p) // there may be very many
+			l.reserveFor(p)
 		}
 		for _, g := range slices.Clone(j.groups) {
 			l.forgetGroup(g)

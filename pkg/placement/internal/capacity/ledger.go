@@ -28,14 +28,13 @@ type Ledger struct {
 	groups map[types.UID]*group
 	// lanes of the reservations that don't fit yet.
 	lanes lanes
-	// moving are the reservations that no longer fit where they were, or that are one of many made at
-	// once, and offering the nodes that may have something for those that wait, in the order of their
-	// changes, which are counted.
-	moving   []*reservation
+	// moving counts the reservations that move. offering are the nodes that may have something for
+	// those that wait, in the order of their changes, which are counted.
+	moving   int
 	offering []*node
 	changes  uint64
-	// shares of the comparisons of reservations with nodes: by one change, or until Continue if
-	// changes have left something. continues: onLeft was called for that.
+	// shares of the comparisons of reservations with nodes, until Continue. continues: onLeft was
+	// called, as changes have left something.
 	shares    shares
 	continues bool
 	// demands of those that wait; nil when they changed since they were computed.
@@ -70,7 +69,7 @@ func New(onFreed func(change.Change)) *Ledger {
 		groups:  map[types.UID]*group{},
 		changed: map[*node]*Node{},
 		lanes:   lanes{byNamespace: map[string]*lane{}},
-		shares:  shares{done: map[string]int{}, late: map[string]struct{}{}},
+		shares:  newShares(),
 	}
 }
 
@@ -80,14 +79,19 @@ func New(onFreed func(change.Change)) *Ledger {
 // used.
 func (l *Ledger) OnStuck(callback func(job types.NamespacedName)) { l.onStuck = callback }
 
-// OnLeft has the callback called when a change would compare so many reservations with nodes that
-// it leaves some: the callee sees to it that Continue is called soon. The same holds for it as for
-// OnStuck.
+// OnLeft has the callback called when changes would compare so many reservations with nodes that one
+// leaves some: the callee sees to it that Continue is called soon, and not at once. The same holds
+// for it as for OnStuck.
 func (l *Ledger) OnLeft(callback func()) { l.onLeft = callback }
 
 // Continue goes on with what changes have left. What is still left then has the callback of OnLeft
 // called again.
-func (l *Ledger) Continue() { l.update(func() { l.continues = false }) }
+func (l *Ledger) Continue() {
+	l.update(func() {
+		l.continues = false
+		l.shares.deal()
+	})
+}
 
 // Unscheduled are the Jobs of which no Pod has run, and for one of whose Pods the scheduler has no
 // node.
@@ -164,7 +168,7 @@ func (l *Ledger) update(do func()) {
 	l.notified |= freed
 	fell := l.fell
 	l.fell = nil
-	isLeft := len(l.moving)+len(l.offering) > 0 && !l.continues
+	isLeft := l.moving+len(l.offering) > 0 && !l.continues
 	l.continues = l.continues || isLeft
 	l.mu.Unlock()
 	if isLeft {
@@ -199,9 +203,6 @@ func (l *Ledger) settle() (freed change.Kinds) {
 		if n.overfull() || n.object != l.changed[n].Object {
 			l.reallocate(n)
 		}
-	}
-	if !l.continues { // or each change would do as much again of what is left for Continue
-		l.shares.deal()
 	}
 	l.move()
 	l.offerAll(changed)

@@ -231,24 +231,16 @@ func (l *Ledger) adjustAny(c *reservation, near *node) {
 	}
 }
 
-// reserveFor makes a reservation for one Pod that waits.
+// reserveFor makes a reservation for a Pod that waits. There may be very many: move finds a node for
+// it.
 func (l *Ledger) reserveFor(p *pod) {
 	if p.waiting == nil {
 		return
 	}
 	p.own = l.newReservation(p.namespace, p.waiting)
-	p.own.want = 1
-	l.adjust(p.own, nil)
-}
-
-// reserveLater is reserveFor for one of many Pods: move finds a node for it.
-func (l *Ledger) reserveLater(p *pod) {
-	if p.waiting == nil {
-		return
-	}
-	p.own = l.newReservation(p.namespace, p.waiting)
-	p.own.want, p.own.unheld, p.own.moves = 1, 1, true
-	l.moving = append(l.moving, p.own)
+	p.own.want, p.own.unheld = 1, 1
+	l.updateQueue(p.own)
+	l.moves(p.own, true)
 }
 
 // at is the node that the Pod is bound to; nil if there is none.

@@ -21,6 +21,9 @@ type lane struct {
 	namespace string
 	byShape   map[string]*queue
 	order     list.List
+	// moving are those of its reservations that no longer fit where they were, or that no node was
+	// sought for yet.
+	moving list.List
 	// offered is the last change of a node after which that was offered to it.
 	offered uint64
 	// place is where it is among all lanes.
@@ -58,8 +61,29 @@ func (l *Ledger) updateQueue(c *reservation) {
 	case c.unheld > 0 && c.waits == nil:
 		l.lanes.of(c.namespace, l.changes).add(c)
 	case c.unheld == 0 && c.waits != nil:
+		l.moves(c, false)
 		l.lanes.remove(c)
 	}
+}
+
+// moves says whether a reservation that is queued moves.
+func (l *Ledger) moves(c *reservation, moves bool) {
+	a := l.lanes.byNamespace[c.namespace]
+	switch {
+	case moves && c.moves == nil:
+		c.moves = a.moving.PushBack(c)
+		l.moving++
+	case !moves && c.moves != nil:
+		a.moving.Remove(c.moves)
+		c.moves = nil
+		l.moving--
+	}
+}
+
+// isBehind reports whether an older one of its shape fits nowhere, and so it doesn't.
+func (a *lane) isBehind(c *reservation) bool {
+	oldest := a.byShape[c.shape.key].reservations.Front().Value.(*reservation)
+	return oldest != c && oldest.moves == nil && !c.shape.OnePerNode()
 }
 
 // of a namespace is its lane. A new one was compared with all nodes as they are.
@@ -114,6 +138,9 @@ func (l *Ledger) offerAll(changed []*node) {
 	}
 	least := l.changes
 	for a := range l.lanes.all {
+		if l.shares.areOver() {
+			return
+		}
 		for _, n := range l.offering[l.after(a.offered):] {
 			if !l.shares.allow(a.namespace) {
 				break

@@ -25,8 +25,9 @@ type reservation struct {
 	queued int64
 	// waits is the place in its queue; nil when it isn't in one.
 	waits *list.Element
-	// moves: it's among those that move to other nodes, or are to get their first.
-	moves bool
+	// moves is the place among those of its lane that move to other nodes, or are to get their first;
+	// nil when it isn't there.
+	moves *list.Element
 }
 
 // slots counts Pods per node.
@@ -76,6 +77,10 @@ func (l *Ledger) adjust(c *reservation, near *node) {
 	c.unheld += short
 	if near != nil && c.unheld > 0 {
 		l.hold(c, near, min(c.unheld, c.fits(near)))
+	}
+	if c.waits != nil { // it fits nowhere else, until something changes there
+		l.updateQueue(c)
+		return
 	}
 	l.allocate(c)
 }
@@ -158,30 +163,26 @@ func (l *Ledger) reallocate(n *node) {
 		if n.object != nil {
 			l.hold(c, n, min(c.unheld, c.fits(n)))
 		}
-		switch {
-		case c.unheld == 0:
-			l.updateQueue(c)
-		case !c.moves:
-			c.moves = true
-			l.moving = append(l.moving, c)
+		if l.updateQueue(c); c.unheld > 0 {
+			l.moves(c, true)
 		}
 	}
 }
 
 // move seats reservations on other nodes. Those that are too many are left: see OnLeft.
 func (l *Ledger) move() {
-	l.moving = slices.DeleteFunc(l.moving, func(c *reservation) bool {
-		if c.unheld > 0 { // else it was dropped meanwhile
-			if !l.shares.allow(c.namespace) {
-				l.updateQueue(c)
-				return false
-			}
-			l.shares.count(c.namespace, len(l.sorted)*c.shape.work)
+	for a := range l.lanes.all {
+		if l.moving == 0 || l.shares.areOver() {
+			return
 		}
-		c.moves = false
-		l.allocate(c)
-		return true
-	})
+		for a.moving.Len() > 0 && l.shares.allow(a.namespace) {
+			c := a.moving.Front().Value.(*reservation)
+			if l.moves(c, false); !a.isBehind(c) {
+				l.shares.count(a.namespace, len(l.sorted)*c.shape.work)
+				l.allocate(c)
+			}
+		}
+	}
 }
 
 // drop ends a reservation.

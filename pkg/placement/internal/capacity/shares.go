@@ -1,8 +1,9 @@
 package capacity
 
-// maxComparisons is about how often a change compares reservations of one namespace, of a plain
-// shape, with a node, to move them and to offer them what is free: a worker may have tens of
-// thousands of shapes, and thousands of nodes. It's twice as often for all namespaces together.
+// maxComparisons is about how often reservations of one namespace, of a plain shape, are compared with
+// a node until Continue, to move them and to offer them what is free: a worker may have tens of
+// thousands of shapes, and thousands of nodes, and list ever other ones. It's twice as often for all
+// namespaces together.
 const maxComparisons = 1_000_000
 
 // shares of the comparisons, by namespace: who has much to be compared leaves some to the others.
@@ -13,6 +14,12 @@ type shares struct {
 	done map[string]int
 	// late are the namespaces that were left something since the last deal.
 	late map[string]struct{}
+}
+
+func newShares() shares {
+	s := shares{done: map[string]int{}, late: map[string]struct{}{}}
+	s.deal()
+	return s
 }
 
 // deal gives each namespace that was left something its share, and one to those that come.
@@ -29,9 +36,13 @@ func (s *shares) deal() {
 	clear(s.late)
 }
 
-// allow reports whether something of a namespace may be compared now.
+// areOver reports whether nothing may be compared any more.
+func (s *shares) areOver() bool { return s.left <= 0 }
+
+// allow reports whether something of a namespace may be compared now. To ask counts, too: there may
+// be as many namespaces as Pods.
 func (s *shares) allow(namespace string) bool {
-	if s.left > 0 && s.done[namespace] < s.each {
+	if s.left--; s.left >= 0 && s.done[namespace] < s.each {
 		return true
 	}
 	s.late[namespace] = struct{}{}
