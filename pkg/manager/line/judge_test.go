@@ -247,8 +247,8 @@ func TestWhatChangesWhileALargeJobIsJudged(t *testing.T) {
 	}
 }
 
-// What a Job lacks is found out by a number of comparisons, in all workers together. Where these are
-// used up, it's taken for what others have.
+// What a Job lacks is found out by a number of comparisons, in all workers together. Where these
+// are used up, it's taken for what others have.
 func TestWhatAJobLacksIsFoundOutInFewComparisons(t *testing.T) {
 	h := newHall()
 	const nodes = 1000

@@ -68,7 +68,8 @@ func (w *entry) fitsByShape(v Worker) bool {
 	return !w.large && !w.altered && free != nil && !free.CantJudge && !free.Preemption && len(w.Shape.Unit().Others) == 0
 }
 
-// mayFitIdle reports whether Pods fit in an idle worker, as far as the comparisons that are left tell.
+// mayFitIdle reports whether Pods fit in an idle worker, as far as the comparisons that are left
+// tell.
 func mayFitIdle(v Worker, shape *placement.Shape, pods int64, left *int) bool {
 	for _, node := range slices.Concat(nodesOf(v), added(v, shape)) {
 		*left -= shape.Work()

@@ -26,8 +26,8 @@
 // The worker's scheduler decides on which node a Pod goes. So a reservation isn't made of nodes: it
 // counts how many Pods of its Job would fit at its time, beyond those that must. The walk assumes
 // the worst of each Pod that starts before that time and runs longer: it takes the room of as many
-// of these Pods as one Pod can. So does a Pod of which it would take long to find out that it may be
-// on none of their nodes.
+// of these Pods as one Pod can. So does a Pod of which it would take long to find out that it may
+// be on none of their nodes.
 //
 // # What is known of a time
 //

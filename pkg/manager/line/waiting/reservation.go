@@ -26,8 +26,8 @@ type Reservation struct {
 	spare int64
 	// unsure: the last look at the worker was cut short.
 	unsure bool
-	// room is the worker's, suiting are the nodes of it on which Pods of the Job may be, and losses are
-	// by Shape of what was asked about.
+	// room is the worker's, suiting are the nodes of it on which Pods of the Job may be, and losses
+	// are by Shape of what was asked about.
 	room    *room
 	suiting []*placement.Node
 	losses  map[string]int64
@@ -84,12 +84,12 @@ func (r *Reservation) loss(by *placement.Shape) int64 {
 	return lost
 }
 
-// maxMeeting bounds the comparisons with one Shape, of some 1 ms: each Job that asks may have another
-// one.
+// maxMeeting bounds the comparisons with one Shape, of some 1 ms: each Job that asks may have
+// another one.
 const maxMeeting = 30_000
 
-// mayMeet reports whether Pods of another Shape may be on nodes on which those of the Job may be. If
-// it takes long to find that out, they may.
+// mayMeet reports whether Pods of another Shape may be on nodes on which those of the Job may be.
+// If it takes long to find that out, they may.
 func (r *Reservation) mayMeet(by *placement.Shape) bool {
 	if r.suiting == nil {
 		r.suiting = r.room.suiting(r.Job.Shape)

@@ -192,8 +192,9 @@ func TestAJobOfManyWaitingPodsIsReleased(t *testing.T) {
 	}
 }
 
-// A worker lists very many Pods that wait, ever other ones: however many changes that is, few of them
-// are compared with all nodes until it goes on. Those that are like one that fits nowhere needn't be.
+// A worker lists very many Pods that wait, ever other ones: however many changes that is, few of
+// them are compared with all nodes until it goes on. Those that are like one that fits nowhere
+// needn't be.
 func TestAListOfPodsThatWaitIsBounded(t *testing.T) {
 	s := newStory(t)
 	const pods, nodes = 3000, 2000

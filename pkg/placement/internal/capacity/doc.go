@@ -23,10 +23,10 @@
 // Reservations are held on particular nodes, so that each later Job is tried against what is really
 // free. Nodes are kept evenly free, as the scheduler does by default. When a Pod is bound elsewhere
 // than expected, its reservation gives back a slot, and reservations that no longer fit on a node
-// move. One that fits nowhere waits, and gets freed capacity before Jobs that aren't placed yet. When
-// changes have compared very many reservations of Pods with nodes, the next ones leave that, and
-// have their caller Continue soon. Namespaces share these comparisons: what one of them has left
-// delays none that needs few.
+// move. One that fits nowhere waits, and gets freed capacity before Jobs that aren't placed yet.
+// When changes have compared very many reservations of Pods with nodes, the next ones leave that,
+// and have their caller Continue soon. Namespaces share these comparisons: what one of them has
+// left delays none that needs few.
 //
 // # Freed capacity
 //

@@ -79,9 +79,9 @@ func New(onFreed func(change.Change)) *Ledger {
 // used.
 func (l *Ledger) OnStuck(callback func(job types.NamespacedName)) { l.onStuck = callback }
 
-// OnLeft has the callback called when changes would compare so many reservations with nodes that one
-// leaves some: the callee sees to it that Continue is called soon, and not at once. The same holds
-// for it as for OnStuck.
+// OnLeft has the callback called when changes would compare so many reservations with nodes that
+// one leaves some: the callee sees to it that Continue is called soon, and not at once. The same
+// holds for it as for OnStuck.
 func (l *Ledger) OnLeft(callback func()) { l.onLeft = callback }
 
 // Continue goes on with what changes have left. What is still left then has the callback of OnLeft

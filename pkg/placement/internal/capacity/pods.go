@@ -231,8 +231,8 @@ func (l *Ledger) adjustAny(c *reservation, near *node) {
 	}
 }
 
-// reserveFor makes a reservation for a Pod that waits. There may be very many: move finds a node for
-// it.
+// reserveFor makes a reservation for a Pod that waits. There may be very many: move finds a node
+// for it.
 func (l *Ledger) reserveFor(p *pod) {
 	if p.waiting == nil {
 		return

@@ -25,8 +25,8 @@ type reservation struct {
 	queued int64
 	// waits is the place in its queue; nil when it isn't in one.
 	waits *list.Element
-	// moves is the place among those of its lane that move to other nodes, or are to get their first;
-	// nil when it isn't there.
+	// moves is the place among those of its lane that move to other nodes, or are to get their
+	// first; nil when it isn't there.
 	moves *list.Element
 }
 

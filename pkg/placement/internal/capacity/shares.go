@@ -1,9 +1,9 @@
 package capacity
 
-// maxComparisons is about how often reservations of one namespace, of a plain shape, are compared with
-// a node until Continue, to move them and to offer them what is free: a worker may have tens of
-// thousands of shapes, and thousands of nodes, and list ever other ones. It's twice as often for all
-// namespaces together.
+// maxComparisons is about how often reservations of one namespace, of a plain shape, are compared
+// with a node until Continue, to move them and to offer them what is free: a worker may have tens
+// of thousands of shapes, and thousands of nodes, and list ever other ones. It's twice as often for
+// all namespaces together.
 const maxComparisons = 1_000_000
 
 // shares of the comparisons, by namespace: who has much to be compared leaves some to the others.

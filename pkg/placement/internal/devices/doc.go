@@ -26,10 +26,10 @@
 // Workers say what devices and classes they have, and users write selectors and claims that take
 // long. So work is counted, in units of about a microsecond: searchWork for each Pod on a node,
 // mostWork for each Job in one view of a worker. Whoever uses that up gets less the next time. What
-// isn't found out is taken to fit. A Job that is judged lightly pays for this work, too, before it's
-// done, and so for the devices that are held where several nodes reach a pool: they're noted for the
-// first Job, and copied for each that takes some. The answers about a worker that does its worst take
-// 0.4 s the first time.
+// isn't found out is taken to fit. A Job that is judged lightly pays for this work, too, before
+// it's done, and so for the devices that are held where several nodes reach a pool: they're noted
+// for the first Job, and copied for each that takes some. The answers about a worker that does its
+// worst take 0.4 s the first time.
 //
 // CEL counts the cost of a call when the call has returned, and quantity("1e100000000") never does.
 // So isBounded looks at the syntax tree of each selector before that is compiled: one that calls

@@ -336,8 +336,8 @@ func TestIncompletePoolsAreCheap(t *testing.T) {
 	}
 }
 
-// A Job that is judged lightly searches no longer than it can pay for, and pays for a selector before
-// that is compiled.
+// A Job that is judged lightly searches no longer than it can pay for, and pays for a selector
+// before that is compiled.
 func TestAJobPaysForDevicesFirst(t *testing.T) {
 	const can = 5000
 	long := fmt.Sprintf(`device.driver != %q`, strings.Repeat("x", 9000))

@@ -238,7 +238,8 @@ func (t *trial) spend(work int) {
 	}
 }
 
-// payable is so much work, or what is more than the Job can pay for: to pay for that ends the trial.
+// payable is so much work, or what is more than the Job can pay for: to pay for that ends the
+// trial.
 func (t *trial) payable(work int) int {
 	if t.charge == nil {
 		return work

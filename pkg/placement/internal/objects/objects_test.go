@@ -300,8 +300,8 @@ func TestChangesAreTakenNoticeOfAtAPace(t *testing.T) {
 	}
 }
 
-// Very many Jobs that have Pods of their own in a worker are judged in turn: whose claims are whose is
-// found out for all of them at once, at the pace of devices.
+// Very many Jobs that have Pods of their own in a worker are judged in turn: whose claims are whose
+// is found out for all of them at once, at the pace of devices.
 func TestOwnersOfClaimsAreFoundAtAPace(t *testing.T) {
 	const jobs = 20
 	clock := &slowly{time.Unix(0, 0), map[time.Time][]func(){}}

@@ -21,7 +21,8 @@ type pace struct {
 	waits bool
 }
 
-// isDue reports whether it's time to look at what no change tells of. A change that waits goes first.
+// isDue reports whether it's time to look at what no change tells of. A change that waits goes
+// first.
 func (p *pace) isDue(now time.Time) bool { return !p.waits && !now.Before(p.until) }
 
 // PaceBy sets the clock, before the Store is used. Without one nothing is known to take long.

@@ -203,8 +203,8 @@ func TestALargeSelectorOfAnEphemeralVolume(t *testing.T) {
 	}
 }
 
-// A Job has many volumes in the zones of a large worker, and one elsewhere: nodes of one zone are asked
-// once, and not each of them for each volume.
+// A Job has many volumes in the zones of a large worker, and one elsewhere: nodes of one zone are
+// asked once, and not each of them for each volume.
 func TestBoundVolumesOfManyNodes(t *testing.T) {
 	const nodes, volumes = 5000, 20
 	w := &world{}

@@ -20,8 +20,8 @@ type reach struct {
 	zones map[string][]string
 }
 
-// reachOf a volume says why it can't be used on a node. Of nodes that have the same of the labels by
-// which that is found out, one is asked.
+// reachOf a volume says why it can't be used on a node. Of nodes that have the same of the labels
+// by which that is found out, one is asked.
 func (s *volumesState) reachOf(pv *corev1.PersistentVolume) func(node int) *Reason {
 	r, reads, work := reach{}, nodeRead{}, reachWork(pv)
 	s.in.work.spend(volumeWork+work, volumesField)

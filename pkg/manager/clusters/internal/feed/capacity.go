@@ -43,8 +43,9 @@ type capacityInformers struct {
 	known bool
 }
 
-// continueAfter is when a Ledger goes on with what changes have left: some 30 ms of work each time for
-// one namespace, and twice that for several, so a worker takes little of a core, whatever it has.
+// continueAfter is when a Ledger goes on with what changes have left: some 30 ms of work each time
+// for one namespace, and twice that for several, so a worker takes little of a core, whatever it
+// has.
 const continueAfter = time.Second
 
 func newCapacityInformers(l *link.Link, call Options) (*capacityInformers, error) {
