@@ -164,16 +164,18 @@ type kindCount struct {
 // look counts the Pods of a node.
 func (t *kindTable) look(pods []*Pod) *podsOn { return podsOf(pods, t.known) }
 
+// counted is what Pods have in common that are counted together.
+type counted struct {
+	kind
+	lasts, leaving bool
+}
+
 // podsOf counts Pods of known kinds.
 func podsOf(pods []*Pod, known map[kind]*kindEntry) *podsOn {
-	type alike struct {
-		kind
-		lasts, leaving bool
-	}
 	on := &podsOn{Pods: pods}
-	at := make(map[alike]int, len(pods))
+	at := make(map[counted]int, len(pods))
 	for _, p := range pods {
-		key := alike{p.kind, p.Lasts, p.Leaving}
+		key := counted{p.kind, p.Lasts, p.Leaving}
 		i, has := at[key]
 		if !has {
 			i = len(on.kinds)
@@ -189,6 +191,29 @@ func podsOf(pods []*Pod, known map[kind]*kindEntry) *podsOn {
 	on.findGuards()
 	on.findOwned()
 	return on
+}
+
+// but are the Pods without some. What is owned isn't read again: it only says where Pods may be.
+func (on *podsOn) but(gone sets.Set[*Pod]) *podsOn {
+	rest := &podsOn{Pods: make([]*Pod, 0, len(on.Pods)), kinds: make([]kindCount, 0, len(on.kinds)), owned: on.owned}
+	less := map[counted]int32{}
+	for _, p := range on.Pods {
+		if gone.Has(p) {
+			less[counted{p.kind, p.Lasts, p.Leaving}]++
+			continue
+		}
+		rest.Pods = append(rest.Pods, p)
+		if len(p.claims) > 0 {
+			rest.claiming = append(rest.claiming, p)
+		}
+	}
+	for _, k := range on.kinds {
+		if k.count -= less[counted{k.of.kind, k.lasts, k.leaving}]; k.count > 0 {
+			rest.kinds = append(rest.kinds, k)
+		}
+	}
+	rest.findGuards()
+	return rest
 }
 
 func (on *podsOn) findGuards() {

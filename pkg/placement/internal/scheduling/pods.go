@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 	"github.com/jobferry/jobferry/pkg/placement/internal/change"
@@ -213,11 +214,11 @@ func (p *Pods) on(name string, without types.NamespacedName) *podsOn {
 	if n == nil {
 		return noPods
 	}
-	if n.has(without) {
-		return p.kinds.look(n.but(without))
-	}
 	if n.view == nil {
-		n.view = p.kinds.look(n.but(types.NamespacedName{}))
+		n.view = p.kinds.look(n.some())
+	}
+	if own := n.of(without); len(own) > 0 {
+		return n.view.but(own)
 	}
 	return n.view
 }
@@ -225,33 +226,34 @@ func (p *Pods) on(name string, without types.NamespacedName) *podsOn {
 // noPods is shared by all nodes without Pods.
 var noPods = &podsOn{}
 
-// has reports whether Pods of a Job are there. None has the zero name.
-func (n *node) has(job types.NamespacedName) bool {
+// of a Job are its Pods there. None has the zero name.
+func (n *node) of(job types.NamespacedName) (own sets.Set[*Pod]) {
 	if job.Name == "" {
-		return false
+		return nil
 	}
 	for _, b := range n.pods {
 		if b.job == job {
-			return true
+			if own == nil {
+				own = sets.Set[*Pod]{}
+			}
+			own.Insert(b.Pod)
 		}
 	}
-	return false
+	return own
 }
 
 // maxOnNode is how many Pods of a node other Pods notice: several times as many as a kubelet runs.
 // They are looked at again after each change of one of them.
 const maxOnNode = 2_000
 
-// but leaves out the Pods of a Job.
-func (n *node) but(job types.NamespacedName) []*Pod {
+// some are the Pods that are noticed.
+func (n *node) some() []*Pod {
 	pods := make([]*Pod, 0, min(len(n.pods), maxOnNode))
 	for _, b := range n.pods {
 		if len(pods) == maxOnNode {
 			break
 		}
-		if job.Name == "" || b.job != job {
-			pods = append(pods, b.Pod)
-		}
+		pods = append(pods, b.Pod)
 	}
 	return pods
 }

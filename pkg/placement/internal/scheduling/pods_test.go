@@ -17,6 +17,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 	"github.com/jobferry/jobferry/pkg/placement/internal/change"
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
 var nobody types.NamespacedName
@@ -76,7 +77,7 @@ func TestPodsAreThoseOfTheLastEvents(t *testing.T) {
 				delete(now, uid)
 				continue
 			}
-			pod := anyPod(t, w)
+			pod := ofJob(anyPod(t, w), rapid.SampledFrom([]string{"mine", "other"}).Draw(t, "owner"))
 			pod.UID = uid
 			switch uid { // what doesn't change while a Pod lives
 			case "3":
@@ -90,10 +91,12 @@ func TestPodsAreThoseOfTheLastEvents(t *testing.T) {
 				pods.Snapshot(capacityOf(NewSnapshot(w.nodes, nil, nil)), nobody)
 			}
 		}
-		var all []*corev1.Pod
+		var all, others []*corev1.Pod
 		var bound []types.UID
 		for uid, pod := range now {
-			all = append(all, pod)
+			if all = append(all, pod); pod.OwnerReferences[0].Name == "other" {
+				others = append(others, pod)
+			}
 			if pod.Spec.NodeName != "" && !capacity.Ended(pod) {
 				bound = append(bound, uid)
 			}
@@ -107,6 +110,10 @@ func TestPodsAreThoseOfTheLastEvents(t *testing.T) {
 			t.Fatalf("(-want +got):\n%s", diff)
 		}
 		expectIndexes(t, got, 4)
+		got = pods.Snapshot(capacityOf(want), types.NamespacedName{Namespace: "ns", Name: "mine"})
+		if diff := cmp.Diff(seen(NewSnapshot(w.nodes, others, nil)), seen(got)); diff != "" {
+			t.Fatalf("without a Job (-want +got):\n%s", diff)
+		}
 	})
 }
 
@@ -158,6 +165,28 @@ func TestSnapshotWithoutAJob(t *testing.T) {
 	}
 	if n := len(pods.Snapshot(c, types.NamespacedName{Namespace: "elsewhere", Name: "mine"}).Nodes[0].Pods); n != 2 {
 		t.Errorf("without the Job of another namespace: %d Pods, want 2", n)
+	}
+}
+
+// A Job has a Pod on each of many nodes. Without these, the others there aren't read again.
+func TestManyPodsOfAJobAreLeftOut(t *testing.T) {
+	const nodes, each = 100, 100
+	w := &world{}
+	pods := NewPods(func(change.Change) {})
+	for i := range nodes {
+		name := fmt.Sprint("n", i)
+		w.node(name)
+		for k := range each {
+			pod := w.pod(name, fmt.Sprint("app=", k))
+			pod.Name = fmt.Sprint(name, "-", k)
+			pods.Set(ofJob(pod, fmt.Sprint("job-", k)))
+		}
+	}
+	c := capacityOf(NewSnapshot(w.nodes, nil, nil))
+	pods.Snapshot(c, nobody)
+	cost := costtest.Of(func() { pods.Snapshot(c, types.NamespacedName{Namespace: "ns", Name: "job-0"}) })
+	if most := uint64(nodes * each * 80); cost > most {
+		t.Errorf("%d KiB for %d Pods, want %d KiB at most", cost>>10, nodes*each, most>>10)
 	}
 }
 
