@@ -32,23 +32,45 @@ func (l *Ledger) demandsFor(but types.NamespacedName) *Demands {
 	return l.demands
 }
 
+// demandsBut has namespaces take turns: whoever looks at some sees those of each.
 func (l *Ledger) demandsBut(left *reservation) *Demands {
-	d, at := &Demands{}, map[string]int{}
-	for lane := range l.lanes.all {
-		for q := range lane.all {
-			for e := q.reservations.Front(); e != nil; e = e.Next() {
-				c := e.Value.(*reservation)
-				if c == left || c.unheld == 0 {
-					continue
-				}
-				i, is := at[q.shape]
-				if !is {
-					i = len(d.List)
-					at[q.shape], d.List = i, append(d.List, Demand{Shape: c.shape})
-				}
-				d.List[i].Pods += c.unheld
-			}
+	var lists [][]Demand
+	for a := range l.lanes.all {
+		if demands := a.demands(left); len(demands) > 0 {
+			lists = append(lists, demands)
 		}
 	}
+	d, at := &Demands{}, map[string]int{}
+	for len(lists) > 0 {
+		rest := lists[:0]
+		for _, demands := range lists {
+			first := demands[0]
+			if i, is := at[first.Shape.key]; is {
+				d.List[i].Pods += first.Pods
+			} else {
+				at[first.Shape.key], d.List = len(d.List), append(d.List, first)
+			}
+			if len(demands) > 1 {
+				rest = append(rest, demands[1:])
+			}
+		}
+		lists = rest
+	}
 	return d
+}
+
+func (a *lane) demands(left *reservation) (demands []Demand) {
+	for q := range a.all {
+		demand := Demand{}
+		for e := q.reservations.Front(); e != nil; e = e.Next() {
+			if c := e.Value.(*reservation); c != left {
+				demand.Shape = c.shape
+				demand.Pods += c.unheld
+			}
+		}
+		if demand.Pods > 0 {
+			demands = append(demands, demand)
+		}
+	}
+	return demands
 }

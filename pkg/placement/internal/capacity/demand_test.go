@@ -48,3 +48,18 @@ func TestDemandsAreThePodsWithoutRoom(t *testing.T) {
 		t.Errorf("demands %v after the node came, want none", got)
 	}
 }
+
+// Pods of very many shapes that wait hide none of another namespace from who looks at some.
+func TestNamespacesTakeTurnsInDemands(t *testing.T) {
+	s := newStory(t)
+	s.manyShapes(300)
+	for _, cpus := range []string{"2", "1k"} { // one like some of the others
+		other := NewJob("other"+cpus).Requests("cpu", cpus)
+		other.Obj().Namespace = "other"
+		s.Reserve(other.Key(), shape(other), 7)
+	}
+	list := s.Demands(nobody).List
+	if len(list) != 301 || list[0].Pods != 8 || list[2].Pods != 7 {
+		t.Errorf("%d demands, the first are %+v", len(list), list[:3])
+	}
+}
