@@ -86,7 +86,7 @@ func (a *lane) isBehind(c *reservation) bool {
 	return oldest != c && oldest.moves == nil && !c.shape.OnePerNode()
 }
 
-// of a namespace is its lane. A new one was compared with all nodes as they are.
+// of a namespace is its lane. What begins a new one is compared with all nodes by itself.
 func (s *lanes) of(namespace string, changes uint64) *lane {
 	a := s.byNamespace[namespace]
 	if a == nil {
