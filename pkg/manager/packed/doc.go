@@ -8,8 +8,9 @@
 //	                                          ├──> Handler: both states of an event, shared
 //	                                          └──> Facts: of all Jobs at once, without unpacking
 //
-// The Jobs that came or were read last are held unpacked, too, up to a bound in bytes: most are read
-// within a moment, and soon replaced. One that came is compressed when it's no longer among them.
+// The Jobs that came or were read last are held unpacked, too, up to a bound in bytes: most are
+// read within a moment, and soon replaced. One that came is compressed when it's no longer among
+// them.
 //
 // Cache is controller-runtime's cache with its Jobs packed. Its readers and handlers see
 // batchv1.Jobs. Handlers share them, and so does Get with client.UnsafeDisableDeepCopy. HubJobs

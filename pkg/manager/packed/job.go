@@ -123,7 +123,7 @@ func newJob(job *batchv1.Job, unpacked int64) (*Job, error) {
 	facts := FactsOf(job)
 	return &Job{
 		prefix: prefix, managedBy: unique.Make(facts.ManagedBy), states: bits(facts),
-		kib:       uint16(min(unpacked, maxUnpacked)>>10 + 1),         //nolint:gosec // a small number
+		kib:       uint16(min(unpacked, maxUnpacked)>>10 + 1),        //nolint:gosec // a small number
 		namespace: uint16(len(job.Namespace)), key: uint16(len(key)), //nolint:gosec // compared above
 	}, nil
 }
