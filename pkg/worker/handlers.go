@@ -75,6 +75,8 @@ func (h podEvents) Generic(context.Context, event.GenericEvent, workQueue) {}
 // handle takes a Pod that another kind of controller owns for none.
 func (h podEvents) handle(before, after *corev1.Pod, q workQueue) {
 	h.metrics.podTracked(before, after, h.options.TrackingFinalizer)
+	h.memory.countBare(before, -1)
+	h.memory.countBare(after, 1)
 	had, has := jobOf(before), jobOf(after)
 	if had != nil && after == nil {
 		h.memory.podGone(*had, metav1.GetControllerOfNoCopy(before).UID, before.UID)

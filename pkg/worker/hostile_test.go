@@ -179,7 +179,7 @@ func TestPodsWithoutAControllerCostNoSync(t *testing.T) {
 	pods := &countedPods{indexedPods: indexedPods{store}}
 	c.jobs.cached = pods
 	add := func(name string, labels map[string]string) {
-		if err := store.Add(aPod(name, func(p *corev1.Pod) { p.OwnerReferences, p.Labels = nil, labels })); err != nil {
+		if err := store.Add(aPod(name, func(p *corev1.Pod) { p.OwnerReferences, p.Labels, p.ResourceVersion = nil, labels, "1" })); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -194,8 +194,58 @@ func TestPodsWithoutAControllerCostNoSync(t *testing.T) {
 	}{"by its UID": {uid, 1, 1}, "by another label": {map[string]string{"job": "job-uid"}, 1000, 1001}} {
 		pods.read = 0
 		job := aJob(func(j *batchv1.Job) { j.Spec.Selector.MatchLabels = row.selects })
-		if found, err := c.jobs.podsOf(job, plan.SelectorOf(job)); err != nil || len(found) != row.found || pods.read != row.read {
+		if found, err := c.jobs.podsOf(job, plan.SelectorOf(job), newMemory().of(job)); err != nil || len(found) != row.found || pods.read != row.read {
 			t.Errorf("%s: %d Pods are found, and %d looked at: %v", name, len(found), pods.read, err)
 		}
+	}
+	pods.read = 0
+	job := aJob(func(j *batchv1.Job) { j.DeletionTimestamp = &metav1.Time{Time: c.clock.Now()} })
+	known := c.jobs.memory.of(job)
+	if s, err := c.jobs.gather(t.Context(), job, known, c.clock.Now()); err != nil || len(s.Pods) > 0 || pods.read > 0 {
+		t.Errorf("a Job that is being deleted has %d Pods, and looks at %d: %v", len(s.Pods), pods.read, err)
+	}
+	known.noteAdopted(aPod("0", func(p *corev1.Pod) { p.ResourceVersion = "2" }))
+	if s, err := c.jobs.gather(t.Context(), job, known, c.clock.Now()); err != nil || len(s.Pods) != 1 {
+		t.Errorf("it has %d of the Pods that it had adopted: %v", len(s.Pods), err)
+	}
+}
+
+// Very many Pods without a controller match the selectors of very many Jobs: a Pod is offered to so
+// few that their syncs look at a limited number of Pods together, and to none that adopts none.
+func TestAnEventHasFewPodsLookedAt(t *testing.T) {
+	c := newCluster(t, Options{})
+	h := podEvents{memory: c.jobs.memory, options: c.jobs.options, metrics: testMetrics(t)}
+	bare := func(i int) *corev1.Pod {
+		return aPod(fmt.Sprint(i), func(p *corev1.Pod) { p.OwnerReferences, p.Labels = nil, map[string]string{"job": "job-uid"} })
+	}
+	see := func(deleted *metav1.Time) {
+		for i := range 2 * maxAdopters {
+			c.jobs.memory.of(aJob(func(j *batchv1.Job) {
+				j.Name, j.UID, j.DeletionTimestamp = fmt.Sprint(i), types.UID(fmt.Sprint(i)), deleted
+			}))
+		}
+	}
+	see(nil)
+	for _, row := range []struct{ pods, offered int }{{1, maxAdopters}, {10_000, 5}, {50_000, 1}, {60_000, 1}} {
+		for i := c.jobs.memory.bare["ns"]; i < row.pods; i++ {
+			h.Create(t.Context(), event.CreateEvent{Object: bare(i)}, &delays{})
+		}
+		if n := len(c.jobs.memory.adopters(bare(0))); n != row.offered {
+			t.Errorf("one of %d Pods is offered to %d Jobs", row.pods, n)
+		}
+	}
+	for i := range 60_000 {
+		if i%2 == 0 {
+			h.Update(t.Context(), event.UpdateEvent{ObjectOld: bare(i), ObjectNew: aPod(fmt.Sprint(i), func(p *corev1.Pod) { p.ResourceVersion = "2" })}, &delays{})
+		} else {
+			h.Delete(t.Context(), event.DeleteEvent{Object: bare(i)}, &delays{})
+		}
+	}
+	if len(c.jobs.memory.bare) > 0 {
+		t.Errorf("counted when they're gone: %v", c.jobs.memory.bare)
+	}
+	see(&metav1.Time{Time: c.clock.Now()})
+	if n := len(c.jobs.memory.adopters(bare(0))); n > 0 {
+		t.Errorf("a Pod is offered to %d Jobs that are being deleted", n)
 	}
 }

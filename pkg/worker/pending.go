@@ -7,6 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -24,12 +25,14 @@ type memory struct {
 	// wrote their selectors, by namespace.
 	byUID  map[types.UID]types.NamespacedName
 	manual map[string]sets.Set[types.NamespacedName]
+	// bare counts the Pods without a controller by namespace, which a sync of each of manual looks at.
+	bare map[string]int
 }
 
 func newMemory() *memory {
 	return &memory{
 		jobs: map[types.NamespacedName]*pending{}, byUID: map[types.UID]types.NamespacedName{},
-		manual: map[string]sets.Set[types.NamespacedName]{},
+		manual: map[string]sets.Set[types.NamespacedName]{}, bare: map[string]int{},
 	}
 }
 
@@ -56,6 +59,11 @@ func (m *memory) removeLocked(key types.NamespacedName) {
 		return
 	}
 	delete(m.jobs, key)
+	m.offerNoneLocked(key, p)
+}
+
+// offerNoneLocked has no Pod offered to a Job any more.
+func (m *memory) offerNoneLocked(key types.NamespacedName, p *pending) {
 	delete(m.byUID, p.uid)
 	if manual := m.manual[key.Namespace].Delete(key); len(manual) == 0 {
 		delete(m.manual, key.Namespace)
@@ -74,6 +82,9 @@ func (m *memory) of(job *batchv1.Job) *pending {
 			deleted: sets.New[types.UID](), untracked: sets.New[types.UID](), gone: sets.New[types.UID](), givenUp: sets.New[types.UID](),
 		}
 		m.addLocked(key, p)
+	}
+	if job.DeletionTimestamp != nil {
+		m.offerNoneLocked(key, p) // it adopts none
 	}
 	if p.generation != job.Generation {
 		p.generation = job.Generation
@@ -136,7 +147,22 @@ const (
 	maxAdopters = 100
 	// maxAdoptersLooks bounds how many labels are looked at for that, all under the one lock.
 	maxAdoptersLooks = 5000
+	// maxBareLooks bounds how many Pods without a controller the syncs of these Jobs look at together,
+	// unless one of them alone looks at more.
+	maxBareLooks = 50_000
 )
+
+// countBare adds to the number of Pods without a controller, if the Pod is one.
+func (m *memory) countBare(p *corev1.Pod, by int) {
+	if p == nil || metav1.GetControllerOfNoCopy(p) != nil {
+		return
+	}
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	if m.bare[p.Namespace] += by; m.bare[p.Namespace] <= 0 {
+		delete(m.bare, p.Namespace)
+	}
+}
 
 // adopters are Jobs that may adopt the Pod. Others, one that was never synced, and one with a large
 // selector find it in their next sync.
@@ -150,9 +176,10 @@ func (m *memory) adopters(p *corev1.Pod) (jobs []types.NamespacedName) {
 	if is && key.Namespace == p.Namespace && m.jobs[key].selector.Matches(p.Labels) {
 		jobs = append(jobs, key)
 	}
+	most := max(1, min(maxAdopters, maxBareLooks/max(1, m.bare[p.Namespace])))
 	looks := 0
 	for key := range m.manual[p.Namespace] {
-		if len(jobs) >= maxAdopters || looks >= maxAdoptersLooks {
+		if len(jobs) >= most || looks >= maxAdoptersLooks {
 			break
 		}
 		matches, looked := m.jobs[key].selector.Look(p.Labels)

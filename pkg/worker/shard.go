@@ -73,7 +73,7 @@ func (r *reconciler) confirmShard(ctx context.Context, cached *batchv1.Job, know
 	if live.UID != cached.UID {
 		return false, nil
 	}
-	pods, err := r.podsOf(&live, known.selectorOf(&live))
+	pods, err := r.podsOf(&live, known.selectorOf(&live), known)
 	if err != nil {
 		return false, err
 	}

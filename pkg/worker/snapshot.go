@@ -20,7 +20,7 @@ const cacheLag = 10 * time.Second
 // gather reads what a sync needs. It first adopts and releases Pods.
 func (r *reconciler) gather(ctx context.Context, job *batchv1.Job, known *pending, until time.Time) (plan.Snapshot, error) {
 	selector := known.selectorOf(job)
-	cached, err := r.podsOf(job, selector)
+	cached, err := r.podsOf(job, selector, known)
 	if err != nil {
 		return plan.Snapshot{}, err
 	}
@@ -42,11 +42,12 @@ func (r *reconciler) gather(ctx context.Context, job *batchv1.Job, known *pendin
 
 // podsOf returns the Pods of the Job and those that it could adopt. They belong to the cache and
 // must not be changed. A Job whose selector wants its UID, as they do by default, isn't compared
-// with all Pods of its namespace that have no controller.
-func (r *reconciler) podsOf(job *batchv1.Job, selector plan.Selector) ([]*corev1.Pod, error) {
+// with all Pods of its namespace that have no controller. One that is being deleted is compared with
+// none, once the cache shows what it has adopted.
+func (r *reconciler) podsOf(job *batchv1.Job, selector plan.Selector, known *pending) ([]*corev1.Pod, error) {
 	pods, err := r.cached.podsBy(string(job.UID))
-	if err != nil {
-		return nil, err
+	if err != nil || job.DeletionTimestamp != nil && len(known.adopted) == 0 {
+		return pods, err
 	}
 	bare, err := r.cached.podsBy(withoutController(job.Namespace, selector.Value(batchv1.ControllerUidLabel)))
 	if err != nil {
