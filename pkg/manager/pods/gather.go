@@ -93,12 +93,12 @@ func (s *seen) findJob(ctx context.Context, r *reconciler, name string) error {
 	}
 	found, is := s.in.Mirror(key)
 	s.job.proven = is && found.UID == s.pod.Mirror && mirror.Owns(r.options.Origin, job.UID, found) == mirror.Ours &&
-		r.shadows.of(job) < mostOf(job)
+		r.shadows.of(job, s.worker) < mostOf(job)
 	return nil
 }
 
-// mostOf is how many shadows a Job may have: a worker can make any number of Pods. A Job's own
-// failures and restarts stay below it.
+// mostOf is how many shadows a Job may have in each worker, which can make any number of Pods. A
+// Job's own failures and restarts stay below it.
 func mostOf(job *batchv1.Job) int {
 	return 100 + 10*int(max(ptr.Deref(job.Spec.Completions, 1), ptr.Deref(job.Spec.Parallelism, 1)))
 }

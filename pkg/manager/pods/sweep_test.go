@@ -162,11 +162,11 @@ func TestShadowsCountInTheirNamespace(t *testing.T) {
 	w := newSweepWorld()
 	job := testJob()
 	w.create("evil", mostOf(job), func(s *shadow) { s.job = job.UID })
-	if n := w.shadows.of(job); n != 0 {
+	if n := w.shadows.of(job, "w1"); n != 0 {
 		t.Errorf("the Job has %d shadows", n)
 	}
 	w.create(job.Namespace, 2, func(s *shadow) { s.job = job.UID })
-	if n := w.shadows.of(job); n != 2 {
+	if n := w.shadows.of(job, "w1"); n != 2 {
 		t.Errorf("the Job has %d shadows", n)
 	}
 	for _, object := range w.store.List() {
@@ -174,5 +174,15 @@ func TestShadowsCountInTheirNamespace(t *testing.T) {
 	}
 	if len(w.shadows.jobs) != 0 {
 		t.Errorf("%v are kept", w.shadows.jobs)
+	}
+}
+
+// However many Pods of a Job one worker makes, those of the Job in another worker are shown.
+func TestShadowsCountInTheirWorker(t *testing.T) {
+	w := newSweepWorld()
+	job := testJob()
+	w.create(job.Namespace, mostOf(job), func(s *shadow) { s.job, s.worker = job.UID, unique.Make("evil") })
+	if there, here := w.shadows.of(job, "evil"), w.shadows.of(job, "w1"); there != mostOf(job) || here != 0 {
+		t.Errorf("the Job has %d shadows of its worker, and %d of another", there, here)
 	}
 }

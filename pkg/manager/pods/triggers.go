@@ -97,11 +97,11 @@ func (r *reconciler) namespaceEvents() toolscache.ResourceEventHandler {
 // unless one can't be reached.
 func (r *reconciler) jobEvents() toolscache.ResourceEventHandler {
 	left := func(job *batchv1.Job, now []string) {
-		if !r.leads.Load() || !mirror.Managed(job) || r.shadows.of(job) == 0 {
+		if !r.leads.Load() || !mirror.Managed(job) {
 			return
 		}
 		for _, worker := range shards.WorkersOf(job) {
-			if w, is := r.registry.Get(worker); (!is || !w.Synced()) && !slices.Contains(now, worker) {
+			if w, is := r.registry.Get(worker); (!is || !w.Synced()) && !slices.Contains(now, worker) && r.shadows.of(job, worker) > 0 {
 				wake.Signal(r.woken)
 			}
 		}

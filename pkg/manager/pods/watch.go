@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"unique"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -33,14 +34,16 @@ type shadows struct {
 	mu      sync.Mutex
 	nodes   map[string]*nodeWatch // by worker
 	written map[types.NamespacedName]*shadow
-	// jobs counts the shadows of each Job.
-	jobs map[jobKey]int
+	// jobs counts the shadows of each Job in each worker.
+	jobs map[shadowsOf]int
 }
 
-// jobKey is a Job of the hub. A Pod may name the UID of any: it counts in its own namespace.
-type jobKey struct {
+// shadowsOf are those of a Job of the hub in a worker. A Pod may name the UID of any: it counts in
+// its own namespace.
+type shadowsOf struct {
 	namespace string
-	uid       types.UID
+	job       types.UID
+	worker    unique.Handle[string]
 }
 
 type nodeWatch struct {
@@ -53,7 +56,7 @@ type nodeWatch struct {
 func newShadows(config *rest.Config, options cache.Options, changed, gone func(*shadow)) *shadows {
 	return &shadows{
 		config: config, options: options, changed: changed, gone: gone,
-		nodes: map[string]*nodeWatch{}, written: map[types.NamespacedName]*shadow{}, jobs: map[jobKey]int{},
+		nodes: map[string]*nodeWatch{}, written: map[types.NamespacedName]*shadow{}, jobs: map[shadowsOf]int{},
 	}
 }
 
@@ -172,19 +175,19 @@ func (s *shadows) count(of *shadow, by int) {
 	if of.job == "" {
 		return
 	}
-	job := jobKey{of.key.Namespace, of.job}
+	all := shadowsOf{of.key.Namespace, of.job, of.worker}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.jobs[job] += by; s.jobs[job] <= 0 {
-		delete(s.jobs, job)
+	if s.jobs[all] += by; s.jobs[all] <= 0 {
+		delete(s.jobs, all)
 	}
 }
 
-// of counts the shadows of a Job.
-func (s *shadows) of(job *batchv1.Job) int {
+// of counts the shadows of a Job in a worker.
+func (s *shadows) of(job *batchv1.Job, worker string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.jobs[jobKey{job.Namespace, job.UID}]
+	return s.jobs[shadowsOf{job.Namespace, job.UID, unique.Make(worker)}]
 }
 
 // wrote remembers the hub's answer to an own write.
