@@ -54,12 +54,15 @@ func (s *Snapshot) hasStopped() bool {
 }
 
 // confirmGone looks for mirrors by name that the watches don't show, as they may have lost their
-// marks. They have the time that a worker has for releasing a Job.
+// marks. A worker has the time for its answers that it has for releasing a Job, until the finalizer
+// is removed: then it isn't asked any more.
 func (p *Plan) confirmGone(s *Snapshot) {
 	for _, w := range s.holders() {
-		if w.Synced && w.Mirror == nil && w.Orphan == nil && !s.isOverdue(w) {
+		if !w.Synced || w.Mirror != nil || w.Orphan != nil {
+			continue
+		}
+		if p.awaitRelease(s, w); !s.isOverdue(w) {
 			p.Actions, p.Again = append(p.Actions, ConfirmLeft{At{Name: w.Name}}), true
-			p.awaitRelease(s, w)
 		}
 	}
 }

@@ -305,3 +305,49 @@ func TestADeletedJobThatAnothersFinalizerKeeps(t *testing.T) {
 		})
 	}
 }
+
+// A worker doesn't answer whether it has a mirror that no watch shows: its Job, which is deleted,
+// waits for as long as for a mirror that the worker keeps, and for no worker that it isn't placed on.
+func TestADeletedJobWaitsForAnswersForABound(t *testing.T) {
+	for name, row := range map[string]struct {
+		given func(*world)
+		asked string
+		waits bool
+		gets  int
+	}{
+		"the worker fails": {given: func(*world) {}, asked: "a", waits: true, gets: 20},
+		"all its places are taken": {
+			given: func(w *world) { w.fills("a") }, asked: "a", waits: true, // and who has them never gives them back
+		},
+		"one that had it before": {given: func(w *world) {
+			w.store.open(jobKey).updateMirror("b", func(m *mirrorMemory) { m.created, m.takenBack = "uid", "why" })
+		}, asked: "b", gets: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			runs(w)
+			gets := 0
+			w.refuses = func(sent write) error {
+				if sent.server == row.asked && sent.verb == "get" {
+					gets++
+					return apierrors.NewTimeoutError("slow", 1)
+				}
+				return nil
+			}
+			delete(w.worker("a").api.jobs, jobKey)
+			row.given(w)
+			w.deletes(background)
+			w.step(time.Second)
+			if waits := w.hub.jobs[jobKey] != nil; waits != row.waits {
+				w.fail("it waits: %v:\n%s", waits, w.state())
+			}
+			w.step(2 * time.Minute)
+			if w.hub.jobs[jobKey] != nil || gets > row.gets {
+				w.fail("it's left, or its worker was asked %d times:\n%s", gets, w.state())
+			}
+			if told := slices.Contains(reasons(w.events), v1alpha1.EventNotReleased); told != row.waits {
+				w.fail("events %q", w.events)
+			}
+		})
+	}
+}

@@ -19,6 +19,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/mirror/shards"
 	"github.com/jobferry/jobferry/pkg/util/decoded"
 )
 
@@ -246,17 +247,20 @@ func (r *Reconciler) seekAllUnseen(t *turn) {
 	}
 }
 
-// removeUnseen deletes the mirrors that no watch shows, as their Job is deleted.
+// removeUnseen deletes the mirrors that no watch shows, as their Job is deleted. The Job waits for
+// the workers that it's placed on, unless they have had their time, and for no others. What is left
+// is found by the Job's account, or by its Pods.
 func (r *Reconciler) removeUnseen(ctx context.Context, t *turn) error {
+	placed, mirrors := shards.WorkersOf(t.Job), t.record.read(t.Now).mirrors
 	for _, name := range t.unseen() {
 		w, registered := r.workers.get(name)
-		if !registered {
+		if !registered || mirrors[name].unreleased {
 			continue
 		}
 		err := r.inShare(t, w, func() error {
 			return t.allowance.atWorker(ctx, func(ctx context.Context) error { return r.removeUnseenIn(ctx, t, w) })
 		})
-		if err != nil && !apierrors.IsConflict(err) && !errors.Is(err, clusters.ErrNotConnected) {
+		if err != nil && slices.Contains(placed, name) && !apierrors.IsConflict(err) && !errors.Is(err, clusters.ErrNotConnected) {
 			return &workerError{name, err}
 		}
 	}

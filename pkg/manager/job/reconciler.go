@@ -120,7 +120,7 @@ func (r *Reconciler) step(ctx context.Context, key types.NamespacedName) (next c
 	t := r.look(ctx, key)
 	defer t.allowance.release()
 	if t.unread != nil {
-		next, err = r.afterError(ctx, t, t.unread)
+		next, err = r.afterError(ctx, t, 0, t.unread)
 		return next, false, err
 	}
 	if wait := t.known.retryHub.Sub(t.Now); wait > 0 {
@@ -131,12 +131,12 @@ func (r *Reconciler) step(ctx context.Context, key types.NamespacedName) (next c
 	result, err := r.apply(ctx, t, plan)
 	switch {
 	case err != nil:
-		next, err = r.afterError(ctx, t, err)
+		next, err = r.afterError(ctx, t, plan.After, err)
 		return next, false, err
 	case !result.outdated && !(result.changed && plan.Again):
 		result.after, err = r.showWait(ctx, t, plan, result)
 		if next = r.finish(t, plan, result); err != nil {
-			next, err = r.afterError(ctx, t, err)
+			next, err = r.afterError(ctx, t, plan.After, err)
 		}
 		return next, false, err
 	default:
@@ -233,11 +233,12 @@ func (t *turn) nextLook(plan dispatch.Plan, result result) time.Duration {
 	return after
 }
 
-// afterError says when to try again.
-func (r *Reconciler) afterError(ctx context.Context, t *turn, err error) (ctrl.Result, error) {
+// afterError says when to try again. due is when the plan would have had it, such as when a worker
+// is waited for no longer: the turn that the limiter gives may come later.
+func (r *Reconciler) afterError(ctx context.Context, t *turn, due time.Duration, err error) (ctrl.Result, error) {
 	switch handlingOf(err) {
 	case ignore:
-		return ctrl.Result{}, nil
+		return ctrl.Result{RequeueAfter: due}, nil
 	case awaitEvent:
 		log.FromContext(ctx).V(1).Info("Waiting for a newer state", "cause", err.Error())
 		return ctrl.Result{RequeueAfter: awaitAtMost}, nil
