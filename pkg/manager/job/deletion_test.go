@@ -307,7 +307,8 @@ func TestADeletedJobThatAnothersFinalizerKeeps(t *testing.T) {
 }
 
 // A worker doesn't answer whether it has a mirror that no watch shows: its Job, which is deleted,
-// waits for as long as for a mirror that the worker keeps, and for no worker that it isn't placed on.
+// waits for as long as for a mirror that the worker keeps, and for no worker that it isn't placed
+// on.
 func TestADeletedJobWaitsForAnswersForABound(t *testing.T) {
 	for name, row := range map[string]struct {
 		given func(*world)

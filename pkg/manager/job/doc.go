@@ -19,7 +19,8 @@
 //     Jobs that wait, and chooses workers. return.go asks it about Jobs that prefer another worker
 //     to theirs.
 //   - usage.go and accountant.go keep the account of a Job: for how long its Pods ran.
-//   - store.go has one record (record.go) of each Job, which observe.go brings up to date.
+//   - store.go has one record (record.go) of each Job, which observe.go brings up to date. held.go
+//     bounds what the records have of mirrors.
 //
 // # What is remembered
 //

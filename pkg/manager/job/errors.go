@@ -35,7 +35,7 @@ func handlingOf(err error) handling {
 	case errors.Is(err, errWorkerBusy):
 		return ignore
 	case apierrors.IsConflict(err), errors.Is(err, clusters.ErrNotConnected), errors.Is(err, errStale),
-		errors.Is(err, errJustGone), errors.Is(err, errLeaving), errors.Is(err, errNoMemory):
+		errors.Is(err, errJustGone), errors.Is(err, errLeaving), errors.Is(err, errNoMemory), errors.Is(err, errUnshown):
 		return awaitEvent
 	case ofHub && isRefusal(hub.err):
 		return terminal
@@ -57,6 +57,9 @@ var errJustGone = errors.New("the mirror there has just gone")
 
 // errLeaving: a mirror that the worker's cache doesn't show is being deleted.
 var errLeaving = errors.New("the mirror there has to go first")
+
+// errUnshown: what the worker has answered takes too much memory until its watch shows it.
+var errUnshown = errors.New("its watch is to show first what it has answered, which takes too much memory")
 
 // hubError is an error of the hub's API server about a write to the hub Job.
 type hubError struct{ err error }

@@ -19,6 +19,7 @@ func TestHandlingOf(t *testing.T) {
 		err  error
 		want handling
 	}{
+		"its watch is behind":       {&workerError{"a", errUnshown}, awaitEvent},
 		"the worker is busy":        {fmt.Errorf("Mirrored: %w", errWorkerBusy), ignore},
 		"the hub's cache is behind": {fmt.Errorf("Unmirrored: %w", errStale), awaitEvent},
 		"a mirror has just gone":    {fmt.Errorf("MirrorMissing: %w", errJustGone), awaitEvent},

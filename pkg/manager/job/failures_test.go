@@ -190,7 +190,8 @@ func TestActionsAreRefused(t *testing.T) {
 	}
 }
 
-// A Job for which a worker has no place waits for one, and isn't looked at again and again meanwhile.
+// A Job for which a worker has no place waits for one, and isn't looked at again and again until
+// then.
 func TestActionsAreDeferred(t *testing.T) {
 	for _, row := range failingActions {
 		worker, _, _ := strings.Cut(row.write, " ")
@@ -204,7 +205,7 @@ func TestActionsAreDeferred(t *testing.T) {
 			for w.limiter.acquire(worker, others) {
 			}
 			w.run()
-			if due, waits := w.due[jobKey]; waits && due.Before(w.clock.Now().Add(2 * awaitAtMost)) {
+			if due, waits := w.due[jobKey]; waits && due.Before(w.clock.Now().Add(2*awaitAtMost)) {
 				w.fail("the Job waits for %v", w.due)
 			}
 			for range 2 {

@@ -2,7 +2,6 @@ package job
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -231,48 +230,6 @@ func TestPausesOfAReleaseAreBounded(t *testing.T) {
 	}
 	if had := now.Sub(clock.since(now)); had != 1000*time.Minute-maxPaused {
 		t.Errorf("the worker has had %s", had)
-	}
-}
-
-// Large answers of a worker, which its cache never shows, take a bounded part of the memory, and
-// expire.
-func TestLargeAnswersAreBounded(t *testing.T) {
-	conditions := func(n int) func(*batchv1.Job) {
-		return func(job *batchv1.Job) { job.Status.Conditions = make([]batchv1.JobCondition, n) }
-	}
-	marked := func(m *batchv1.Job) {
-		metav1.SetMetaDataLabel(&m.ObjectMeta, v1alpha1.LabelOrigin, "hub-1")
-		metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.AnnotationHubUID, "uid")
-	}
-	for name, row := range map[string]struct {
-		large func(*batchv1.Job)
-		most  int
-	}{
-		"one text":                   {annotated("jobferry.dev/filling", strings.Repeat("x", 1<<20)), 20},
-		"few bytes that become many": {conditions(8000), 200}, // few of them are held
-		"14 KB that become many":     {conditions(800), 200},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			answer := func(i int) error {
-				key := types.NamespacedName{Namespace: "team", Name: fmt.Sprint("job-", i)}
-				return w.wroteMirror(w.store.open(key), w.worker("a"), aJob(key.Name, row.large, marked))
-			}
-			before, remembered := heap().HeapAlloc, 0
-			for i := range 200 {
-				if err := answer(i); err == nil {
-					remembered++
-				}
-			}
-			took := int64(heap().HeapAlloc) - int64(before) //nolint:gosec // no heap has 2^63 bytes
-			if held := w.store.largeAnswers("a", w.clock.Now()); held > maxLargeAnswers || took > maxLargeAnswers || remembered > row.most {
-				t.Errorf("%d bytes are held, and counted as %d; %d answers are remembered", took, held, remembered)
-			}
-			w.clock.Step(2 * ownWriteExpires)
-			if err := answer(0); err != nil || w.store.open(types.NamespacedName{Namespace: "team", Name: "job-1"}).mirrors["a"].write.job != nil {
-				t.Errorf("answers don't expire: %v", err)
-			}
-		})
 	}
 }
 

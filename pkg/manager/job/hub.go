@@ -38,7 +38,7 @@ func (r *Reconciler) patchPlacement(ctx context.Context, t *turn, changes hubsta
 		return nil, &hubError{err}
 	}
 	t.record.sawWhole(whole)
-	t.record.update((*memory).forgetLasts) // they were of the placement before
+	t.record.update(func(*memory) { t.record.forgetLastsLocked() }) // they were of the placement before
 	r.wroteHub(t, whole.Job)
 	return whole.Job, nil
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
-	"github.com/jobferry/jobferry/pkg/util/decoded"
 )
 
 // The watch of a worker's mirrors shows none that lacks its marks: the label and the annotation
@@ -183,16 +182,17 @@ func (r *Reconciler) stopTaken(ctx context.Context, t *turn, w worker, taken *ba
 }
 
 // rememberTaken remembers what a mirror that is taken back did, unless that is too large.
-func (r *Reconciler) rememberTaken(t *turn, w worker, taken *batchv1.Job) bool {
+func (r *Reconciler) rememberTaken(t *turn, w worker, taken *batchv1.Job) (held bool) {
 	slim := *taken // before it's copied: it may be large
-	if mirror.SlimMirror(&slim); decoded.Size(&slim) > maxLast {
-		return false
-	}
-	last := slim.DeepCopy()
-	metav1.SetMetaDataLabel(&last.ObjectMeta, v1alpha1.LabelOrigin, string(r.options.Origin))
-	metav1.SetMetaDataAnnotation(&last.ObjectMeta, v1alpha1.AnnotationHubUID, string(t.Job.UID))
-	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.last = last })
-	return true
+	mirror.SlimMirror(&slim)
+	last := lastStateOf(&slim)
+	t.record.updateMirror(w.Name(), func(m *mirrorMemory) {
+		if held = last.holdLocked(r.store, w.Name(), m); held {
+			metav1.SetMetaDataLabel(&m.last.ObjectMeta, v1alpha1.LabelOrigin, string(r.options.Origin))
+			metav1.SetMetaDataAnnotation(&m.last.ObjectMeta, v1alpha1.AnnotationHubUID, string(t.Job.UID))
+		}
+	})
+	return held
 }
 
 // deleteByUID is deleteUnseen for a mirror of which the UID is known, and no more.

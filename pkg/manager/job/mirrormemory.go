@@ -5,17 +5,17 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 )
 
-// forgetLasts drops the last states of mirrors that are gone.
-func (m *memory) forgetLasts() {
-	for _, known := range m.mirrors {
-		known.last = nil
+// forgetLastsLocked drops the last states of mirrors that are gone.
+func (r *record) forgetLastsLocked() {
+	for worker, m := range r.mirrors {
+		m.last = nil
+		r.store.countLocked(r, worker)
 	}
 }
 
@@ -39,9 +39,7 @@ func (r *record) updateMirrorLocked(worker string, change func(*mirrorMemory)) {
 			return
 		}
 		link(r.store.mirrored, worker, r)
-		if m.mirrors[worker].write.large > 0 {
-			link(r.store.large, worker, r)
-		}
+		r.store.countLocked(r, worker)
 	})
 }
 
@@ -61,11 +59,11 @@ func (r *record) forgetMirrorsLocked() {
 	}
 }
 
-// unlinkMirrorLocked is called when nothing is remembered of a Job's mirror in a worker any more.
+// unlinkMirrorLocked is called before what is remembered of a Job's mirror in a worker goes.
 func (s *store) unlinkMirrorLocked(r *record, worker string) {
 	unlink(s.mirrored, worker, r)
-	unlink(s.large, worker, r)
 	unlink(s.kept, worker, r)
+	s.countAsLocked(r, worker, 0)
 }
 
 // mirroredIn returns the Jobs with a mirror that this process has written to in a worker.
@@ -89,21 +87,4 @@ func (s *store) unreleased() map[string][]types.NamespacedName {
 		})
 	}
 	return all
-}
-
-// largeAnswers returns the bytes that are remembered of large answers of a worker, and drops those
-// that have expired. There are at most as many as maxLargeAnswers has room for.
-func (s *store) largeAnswers(worker string, now time.Time) (bytes int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for r := range s.large[worker] {
-		m := r.mirrors[worker]
-		if m.write.large > 0 && now.Sub(m.write.at) > ownWriteExpires {
-			m.write = ownWrite{}
-		}
-		if bytes += m.write.large; m.write.large == 0 {
-			unlink(s.large, worker, r)
-		}
-	}
-	return bytes
 }

@@ -220,32 +220,24 @@ func (r *Reconciler) letGo(ctx context.Context, t *turn, w worker, m *batchv1.Jo
 	return answer, err
 }
 
-// Limits of what is remembered of a worker's answers until its cache shows them, in bytes as they
-// are decoded: answers of more than largeAnswer take maxLargeAnswers at most, by worker.
-const (
-	largeAnswer     = 64 << 10
-	maxLargeAnswers = 16 << 20
-)
-
-// wroteMirror remembers a mirror as its worker answered. A worker whose answers take too much
-// memory can't take the Job: an API server's have about the size of what was sent. One that has
-// removed the mirror's marks with the write shows the mirror no more.
+// wroteMirror remembers a mirror as its worker answered. If its answers take too much memory, the
+// next turn reads it again: the worker's watch shows them. A worker that makes one that large can't
+// take the Job: an API server's have about the size of what was sent. One that has removed the
+// mirror's marks with the write shows the mirror no more.
 func (r *Reconciler) wroteMirror(rec *record, w worker, answer *batchv1.Job) error {
 	if answer.Labels[v1alpha1.LabelOrigin] == "" || mirror.HubUID(answer) == "" {
 		rec.updateMirror(w.Name(), func(m *mirrorMemory) { m.isMissed, m.write = true, ownWrite{} })
 		return nil
 	}
 	mirror.SlimMirror(answer)
-	now := r.clock.Now()
-	write := ownWrite{job: answer, at: now}
-	if size := decoded.Size(answer); size > largeAnswer {
-		write.large = size
-	}
-	if write.large > 0 && write.large+r.store.largeAnswers(w.Name(), now) > maxLargeAnswers {
+	size := decoded.Size(answer)
+	if size > maxHeld {
 		return &refusalError{worker: w.Name(), reason: v1alpha1.EventMirrorRefused,
-			text: fmt.Sprintf("answers with Jobs that are too large to be remembered, the last one with %d bytes", write.large)}
+			text: fmt.Sprintf("answers with Jobs that are too large to be remembered, the last one with %d bytes", size)}
 	}
-	rec.updateMirror(w.Name(), func(m *mirrorMemory) { m.write = write })
+	if !rec.holdAnswer(w.Name(), ownWrite{job: answer, at: r.clock.Now(), large: large(size)}) {
+		return &workerError{w.Name(), errUnshown}
+	}
 	return nil
 }
 

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/mirror"
-	"github.com/jobferry/jobferry/pkg/util/decoded"
 	"github.com/jobferry/jobferry/pkg/util/digest"
 )
 
@@ -54,9 +53,6 @@ func deletionOf(job *batchv1.Job, before metav1.DeletionPropagation, seen bool) 
 		return metav1.DeletePropagationForeground
 	}
 }
-
-// maxLast bounds what is remembered of a mirror that is gone, in bytes.
-const maxLast = 64 << 10
 
 // isPlacedLocked reports whether a mirror's hub Job is placed on its worker.
 func (r *record) isPlacedLocked(worker string, m *batchv1.Job) bool {
@@ -106,7 +102,7 @@ func (r *record) wrote(job *batchv1.Job, now time.Time) (changed []string) {
 // observeMirror takes over a mirror from the watch of a worker; nil: it is gone. It reports whether
 // the mirror is just what this process wrote last.
 func (s *store) observeMirror(worker string, key types.NamespacedName, m, last *batchv1.Job, now time.Time) (echo bool) {
-	fits := last == nil || decoded.Size(last) <= maxLast // it takes a while
+	gone := lastStateOf(last) // before the lock is taken
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.openLocked(key)
@@ -115,7 +111,10 @@ func (s *store) observeMirror(worker string, key types.NamespacedName, m, last *
 		asked = last != nil && known.write.deleted == last.UID
 		if m == nil {
 			known.write = ownWrite{}
-		} else if known.isMissed = false; known.write.observe(m) {
+		} else {
+			known.isMissed, echo = false, known.write.observe(m)
+		}
+		if s.countLocked(r, worker); echo {
 			return true
 		}
 	}
@@ -125,8 +124,7 @@ func (s *store) observeMirror(worker string, key types.NamespacedName, m, last *
 	case last.DeletionTimestamp == nil || !hasEnded:
 		r.updateMirrorLocked(worker, func(known *mirrorMemory) {
 			known.isMissed = last.DeletionTimestamp == nil
-			if fits {
-				known.last = last.DeepCopy()
+			if gone.holdLocked(s, worker, known) {
 				known.last.DeletionTimestamp = nil
 			}
 		})

@@ -24,8 +24,13 @@ type ownWrite struct {
 	// isGone: nothing keeps what was deleted.
 	isGone bool
 	at     time.Time
-	// large is what a large answer takes in memory.
+	// large is what a large answer of a worker takes in memory.
 	large int64
+}
+
+// hasExpired reports whether an answer is remembered in vain.
+func (w ownWrite) hasExpired(now time.Time) bool {
+	return w.job != nil && now.Sub(w.at) > ownWriteExpires
 }
 
 // maxHeldAnswer is up to how many bytes a hub Job takes as it's decoded that is remembered whole as

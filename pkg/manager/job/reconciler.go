@@ -197,7 +197,7 @@ func (r *Reconciler) finish(t *turn, plan dispatch.Plan, result result) ctrl.Res
 			m.lastWrite = ownWrite{} // the event came before the answer: no other will drop it
 		}
 		if t.Job == nil || mirror.Finished(t.Job) {
-			m.forgetLasts()
+			t.record.forgetLastsLocked()
 		}
 		if t.hasEnded() {
 			t.record.forgetMirrorsLocked()

@@ -114,8 +114,9 @@ type obstacle struct {
 // mirrorMemory is what is remembered of a Job's mirror in one worker.
 type mirrorMemory struct {
 	// last is the last state of a mirror that had ended when it was deleted, that is missed, or that
-	// was taken back; nil: none.
-	last *batchv1.Job
+	// was taken back; nil: none. lastLarge is what a large one takes in memory.
+	last      *batchv1.Job
+	lastLarge int64
 	// isReplaced: this process has deleted the last mirror.
 	isReplaced bool
 	// isMissed: the watch shows the mirror no more, and nobody has deleted it. It may have lost its
@@ -161,6 +162,8 @@ type mirrorMemory struct {
 	refusal    string
 	// rejected are the states of hub Job and mirror whose status the hub rejected.
 	rejected string
+	// counted is what of this is counted as large.
+	counted int64
 }
 
 // isTakingBack reports whether a mirror is being taken back.
@@ -236,6 +239,9 @@ func (r *record) beginLook(now time.Time) known {
 	defer r.store.mu.Unlock()
 	if !r.lookDue.IsZero() { // else it may be that of nothing, which isn't written to
 		r.lookDue = time.Time{}
+	}
+	for worker := range r.mirrors {
+		r.store.expireLocked(r, worker, now)
 	}
 	return r.readLocked(now)
 }

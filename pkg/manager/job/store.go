@@ -31,9 +31,10 @@ type store struct {
 	names        map[string]int
 	isRegistered func(worker string) bool
 	// mirrored has the Jobs with a mirror that this process has written to in a worker; large has
-	// those whose last write there had a large answer, and some of which that was dropped since; kept
-	// has those with a mirror that the worker should have removed.
+	// those of which something large is remembered that it has said of the mirror, largeBytes in all;
+	// kept has those with a mirror that the worker should have removed.
 	mirrored, large, kept map[string]map[*record]struct{}
+	largeBytes            map[string]int64
 	runtimes              *line.Runtimes
 	// waiting are the Jobs to be reconciled when a worker has more free capacity, or another state.
 	waiting map[types.NamespacedName]struct{}
@@ -53,6 +54,7 @@ func newStore(runtimes *line.Runtimes) *store {
 		kept:     map[string]map[*record]struct{}{},
 		runtimes: runtimes,
 
+		largeBytes:   map[string]int64{},
 		isRegistered: func(string) bool { return false },
 		waiting:      map[types.NamespacedName]struct{}{},
 		heldBack:     map[types.NamespacedName]struct{}{},
@@ -196,8 +198,8 @@ func (s *store) forgetWorker(worker string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for r := range s.mirrored[worker] {
-		delete(r.mirrors, worker)
 		s.unlinkMirrorLocked(r, worker)
+		delete(r.mirrors, worker)
 	}
 }
 
@@ -210,9 +212,9 @@ func (s *store) forgetAnswers(worker string) {
 		m := r.mirrors[worker]
 		*m = mirrorMemory{
 			patches: m.patches, creations: m.creations, cleanups: m.cleanups, isCleaned: m.isCleaned,
-			release: m.release, unreleased: m.unreleased, refusal: m.refusal,
+			release: m.release, unreleased: m.unreleased, refusal: m.refusal, counted: m.counted,
 		}
-		unlink(s.large, worker, r)
+		s.countLocked(r, worker)
 	}
 }
 

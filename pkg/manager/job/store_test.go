@@ -243,7 +243,7 @@ func TestMirrorsAreFoundByWorker(t *testing.T) {
 		return r
 	}
 	for _, name := range []string{"one", "two", "three", "four"} {
-		writes(name, "a", largeAnswer+1)
+		writes(name, "a", smallHeld+1)
 	}
 	writes("one", "b", 0)
 	if a, b := names(s.mirroredIn("a")), names(s.mirroredIn("b")); !slices.Equal(a, []string{"four", "one", "three", "two"}) || !slices.Equal(b, []string{"one"}) {
@@ -252,11 +252,12 @@ func TestMirrorsAreFoundByWorker(t *testing.T) {
 	writes("two", "a", 0)
 	s.observeMirror("a", types.NamespacedName{Name: "three"}, nil, nil, noon)
 	s.forget(types.NamespacedName{Name: "four"}, unseen)
-	if bytes := s.largeAnswers("a", noon); bytes != largeAnswer+1 || len(s.large["a"]) != 1 || len(s.large["b"]) != 0 {
+	if bytes := s.largeBytes["a"]; bytes != smallHeld+1 || len(s.large["a"]) != 1 || len(s.large["b"]) != 0 {
 		t.Errorf("%d bytes in %d large answers", bytes, len(s.large["a"]))
 	}
-	if bytes := s.largeAnswers("a", noon.Add(2*ownWriteExpires)); bytes != 0 || s.open(types.NamespacedName{Name: "one"}).mirrors["a"].write.job != nil {
-		t.Errorf("%d bytes of answers that have expired", bytes)
+	hasRoom := s.hasRoomLocked("a", ownWrite{at: noon.Add(2 * ownWriteExpires), large: maxHeld})
+	if !hasRoom || len(s.largeBytes) > 0 || s.open(types.NamespacedName{Name: "one"}).mirrors["a"].write.job != nil {
+		t.Errorf("%d bytes of answers that have expired", s.largeBytes["a"])
 	}
 	three := s.open(types.NamespacedName{Name: "three"})
 	three.update(func(*memory) { three.forgetMirrorsLocked() })
@@ -265,8 +266,8 @@ func TestMirrorsAreFoundByWorker(t *testing.T) {
 	}
 	s.forgetWorker("a")
 	s.forget(types.NamespacedName{Name: "one"}, unseen)
-	if len(s.mirrored)+len(s.large) > 0 {
-		t.Errorf("left behind: %v, %v", s.mirrored, s.large)
+	if len(s.mirrored)+len(s.large)+len(s.largeBytes) > 0 {
+		t.Errorf("left behind: %v, %v, %v", s.mirrored, s.large, s.largeBytes)
 	}
 }
 
@@ -329,7 +330,7 @@ func BenchmarkWorkerOfManyJobs(b *testing.B) {
 	})
 	b.Run("answers", func(b *testing.B) {
 		for b.Loop() {
-			s.largeAnswers("a", noon)
+			s.hasRoomLocked("a", ownWrite{at: noon, large: maxHeld})
 		}
 	})
 	b.Run("keeps none", func(b *testing.B) {
@@ -344,13 +345,13 @@ func TestWhatARestoredWorkerOwesStays(t *testing.T) {
 	s := newStore(line.NewRuntimes())
 	r := s.open(types.NamespacedName{Name: "job"})
 	r.updateMirror("a", func(m *mirrorMemory) {
-		m.write, m.created, m.refusal = ownWrite{job: state("m", "9"), at: noon, large: largeAnswer + 1}, "m", "no"
+		m.write, m.created, m.refusal = ownWrite{job: state("m", "9"), at: noon, large: smallHeld + 1}, "m", "no"
 		m.release.run(false, noon)
 		m.cleanups = m.cleanups.Next(noon)
 	})
 	s.forgetAnswers("a")
 	m := r.read(noon).mirrors["a"]
-	if m.write != (ownWrite{}) || m.created != "" || s.largeAnswers("a", noon) != 0 {
+	if m.write != (ownWrite{}) || m.created != "" || len(s.largeBytes)+len(s.large) != 0 {
 		t.Errorf("what it has answered is still known: %+v", m)
 	}
 	if m.release.since(noon) != noon || m.cleanups.Count != 1 || m.refusal != "no" {
