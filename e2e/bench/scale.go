@@ -36,7 +36,9 @@ type scale struct {
 	jobs, ended, probes int
 	// profiles are where each of the two managers serves its own.
 	profiles [2]string
-	result   report.Scale
+	// handovers are how long each took.
+	handovers []time.Duration
+	result    report.Scale
 }
 
 // RunScale measures a manager with a real hub and many simulated workers.

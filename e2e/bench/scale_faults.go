@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,27 +17,35 @@ import (
 
 // faults has a leader end, watches break, a worker be slow, and workers be lost.
 func (s *scale) faults(ctx context.Context) (err error) {
-	first, err := s.start(0)
+	leader, err := s.start(0)
 	if err != nil {
 		return err
 	}
 	if _, err := s.inControl(ctx); err != nil {
-		return errors.Join(err, first.stop())
+		return errors.Join(err, leader.stop())
 	}
-	m, err := s.start(1)
-	if err != nil {
-		return errors.Join(err, first.stop())
+	for n := 1; ; n++ {
+		standby, err := s.start(n % len(s.profiles))
+		if err != nil {
+			return errors.Join(err, leader.stop())
+		}
+		if n == s.options.Handovers {
+			return standby.whileRuns(ctx, func(ctx context.Context) error { return s.breakAll(ctx, leader, standby) })
+		}
+		if err := s.handover(ctx, leader, standby); err != nil {
+			return errors.Join(err, standby.stop())
+		}
+		leader = standby
 	}
-	return m.whileRuns(ctx, func(ctx context.Context) error { return s.breakAll(ctx, first, m) })
 }
 
 // breakAll ends the leader, and breaks what the next one depends on.
-func (s *scale) breakAll(ctx context.Context, first, m *manager) error {
-	if err := errors.Join(s.awaitRest(ctx, first), s.awaitRest(ctx, m)); err != nil {
-		return errors.Join(err, first.stop())
+func (s *scale) breakAll(ctx context.Context, leader, m *manager) error {
+	if err := s.handover(ctx, leader, m); err != nil {
+		return err
 	}
+	s.result.AddTime(fmt.Sprintf("handover to the standby, the longest of %d", len(s.handovers)), slices.Max(s.handovers), 3*time.Second)
 	for _, step := range []func() error{
-		func() error { return s.handover(ctx, first) },
 		func() error { return s.breakWatches(ctx, m) },
 		func() error { return s.slowWorker(ctx) },
 		func() error { return s.loseWorkers(ctx, m) },
@@ -48,13 +57,16 @@ func (s *scale) breakAll(ctx context.Context, first, m *manager) error {
 	return nil
 }
 
-// handover tells the leader to end.
-func (s *scale) handover(ctx context.Context, leader *manager) error {
-	s.options.Progress("the leader is told to end")
+// handover tells the leader to end, as soon as both managers have nothing to do.
+func (s *scale) handover(ctx context.Context, leader, standby *manager) error {
+	if err := errors.Join(s.awaitRest(ctx, leader), s.awaitRest(ctx, standby)); err != nil {
+		return errors.Join(err, leader.stop())
+	}
 	began, stopped := time.Now(), make(chan error, 1)
 	go func() { stopped <- leader.stop() }()
 	at, err := s.inControl(ctx)
-	s.result.AddTime("handover to the standby", at.Sub(began), 3*time.Second)
+	s.handovers = append(s.handovers, at.Sub(began))
+	s.options.Progress("the leader was told to end, and the standby was in control after %s", at.Sub(began).Round(time.Millisecond))
 	return errors.Join(err, <-stopped)
 }
 

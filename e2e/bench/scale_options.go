@@ -19,6 +19,8 @@ type ScaleOptions struct {
 	// s.
 	Lost      int
 	LostAfter time.Duration
+	// Handovers are how often the leader ends. Default 1.
+	Handovers int
 	// Singles are submitted at a time of their own, with and without a slow worker that answers
 	// after Slow. Defaults 200 and 5 s.
 	Singles int
@@ -39,7 +41,7 @@ type ScaleOptions struct {
 func DefaultScaleOptions() ScaleOptions {
 	return ScaleOptions{
 		Common: common(100), Jobs: 50_000, Few: 5_000, Finished: 20_000, Lost: 10, LostAfter: 20 * time.Second,
-		Singles: 200, Slow: 5 * time.Second, TimeLimit: 25 * time.Minute,
+		Handovers: 1, Singles: 200, Slow: 5 * time.Second, TimeLimit: 25 * time.Minute,
 	}
 }
 
@@ -51,6 +53,7 @@ func (o *ScaleOptions) Validate() error {
 	var p problems
 	p.atLeast("workers", o.Workers, 2)
 	p.atLeast("singles", o.Singles, 1)
+	p.atLeast("handovers", o.Handovers, 1)
 	p.refuse(o.Few < o.Workers || o.Few > o.Jobs, "few: must be between the workers (%d) and the Jobs (%d), not %d", o.Workers, o.Jobs, o.Few)
 	p.refuse(o.Finished < 0, "finished: must not be negative, but is %d", o.Finished)
 	p.refuse(o.Lost < 0 || o.Lost > o.Workers/2, "lost: must be between 0 and half of the workers, not %d", o.Lost)

@@ -20,6 +20,7 @@ func TestScaleOptions(t *testing.T) {
 		"finished":      func(o *ScaleOptions) { o.Finished = -1 },
 		"most are lost": func(o *ScaleOptions) { o.Lost = o.Workers - 1 },
 		"lost at once":  func(o *ScaleOptions) { o.LostAfter = 0 },
+		"no handover":   func(o *ScaleOptions) { o.Handovers = 0 },
 		"no singles":    func(o *ScaleOptions) { o.Singles = 0 },
 		"slow":          func(o *ScaleOptions) { o.Slow = -1 },
 		"no unit of Go": func(o *ScaleOptions) { o.MemoryLimit = "450Mi" },
@@ -55,7 +56,7 @@ func TestScaleLimitsTheManagersMemory(t *testing.T) {
 // is the long form, which judges times and sizes, too.
 func TestScale(t *testing.T) {
 	o := DefaultScaleOptions()
-	o.Workers, o.Jobs, o.Few, o.Finished, o.Lost, o.Singles = 6, 600, 60, 60, 1, 20
+	o.Workers, o.Jobs, o.Few, o.Finished, o.Lost, o.Handovers, o.Singles = 6, 600, 60, 60, 1, 2, 20
 	o.LostAfter, o.Slow, o.Progress = 10*time.Second, 3*time.Second, t.Logf
 	o.Manager = builtManager(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)

@@ -39,6 +39,7 @@ func scaleFlags(f *flag.FlagSet, o *bench.ScaleOptions) {
 	f.IntVar(&o.Few, "few", o.Few, "how many of them are there when memory is measured for the first time")
 	f.IntVar(&o.Finished, "finished", o.Finished, "Jobs that have finished")
 	f.IntVar(&o.Lost, "lost", o.Lost, "workers that are lost at once; 0: none")
+	f.IntVar(&o.Handovers, "handovers", o.Handovers, "how often the leader ends, one after another")
 	f.DurationVar(&o.LostAfter, "lost-after", o.LostAfter, "the manager's worker-lost-timeout")
 	f.IntVar(&o.Singles, "singles", o.Singles, "Jobs submitted one after another, with and without a slow worker")
 	f.DurationVar(&o.Slow, "slow", o.Slow, "how late the slow worker answers")
