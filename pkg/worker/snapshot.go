@@ -42,8 +42,8 @@ func (r *reconciler) gather(ctx context.Context, job *batchv1.Job, known *pendin
 
 // podsOf returns the Pods of the Job and those that it could adopt. They belong to the cache and
 // must not be changed. A Job whose selector wants its UID, as they do by default, isn't compared
-// with all Pods of its namespace that have no controller. One that is being deleted is compared with
-// none, once the cache shows what it has adopted.
+// with all Pods of its namespace that have no controller. One that is being deleted is compared
+// with none, once the cache shows what it has adopted.
 func (r *reconciler) podsOf(job *batchv1.Job, selector plan.Selector, known *pending) ([]*corev1.Pod, error) {
 	pods, err := r.cached.podsBy(string(job.UID))
 	if err != nil || job.DeletionTimestamp != nil && len(known.adopted) == 0 {

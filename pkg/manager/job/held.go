@@ -13,8 +13,8 @@ import (
 
 // Limits of what is remembered of a worker's mirrors beside its cache: its answers, until the cache
 // shows them, and the last states of mirrors that are gone. In bytes as they are decoded, those of
-// more than smallHeld take maxHeld at most, by worker, of which last states leave half to answers. A
-// Job without any text has half of smallHeld.
+// more than smallHeld take maxHeld at most, by worker, of which last states leave half to answers.
+// A Job without any text has half of smallHeld.
 const (
 	smallHeld = 16 << 10
 	maxHeld   = 16 << 20
