@@ -92,7 +92,8 @@ type Gone struct {
 	UID types.UID
 	// Deletion is the propagation policy with which it was deleted.
 	Deletion metav1.DeletionPropagation
-	// Mirrors are those that it had by its account, and that may be left.
+	// Mirrors are those that it had by its account, or that workers hadn't removed in time, and that
+	// may be left.
 	Mirrors []usage.ID
 }
 

@@ -352,3 +352,28 @@ func TestADeletedJobWaitsForAnswersForABound(t *testing.T) {
 		})
 	}
 }
+
+// What such a worker has is deleted as soon as it answers.
+func TestAMirrorIsFoundThatItsWorkerDidntShow(t *testing.T) {
+	w := newWorld(t)
+	runs(w)
+	a := w.worker("a")
+	a.api.change(jobKey, func(m *batchv1.Job) { delete(m.Labels, v1alpha1.LabelOrigin) })
+	w.mayRunTwice = true
+	w.refuses = func(sent write) error {
+		if sent.server == "a" && sent.verb == "get" {
+			return apierrors.NewTimeoutError("slow", 1)
+		}
+		return nil
+	}
+	w.deletes(background)
+	w.step(5 * time.Minute)
+	if w.hub.jobs[jobKey] != nil || a.api.jobs[jobKey] == nil {
+		w.fail("ends as:\n%s", w.state())
+	}
+	w.refuses = nil
+	w.step(5 * time.Minute)
+	if a.api.jobs[jobKey] != nil || len(w.store.records) > 0 {
+		w.fail("left with %d records:\n%s", len(w.store.records), w.state())
+	}
+}

@@ -249,7 +249,7 @@ func (r *Reconciler) seekAllUnseen(t *turn) {
 
 // removeUnseen deletes the mirrors that no watch shows, as their Job is deleted. The Job waits for
 // the workers that it's placed on, unless they have had their time, and for no others. What is left
-// is found by the Job's account, or by its Pods.
+// is orphaned: see Gone, and enqueueUnmarked.
 func (r *Reconciler) removeUnseen(ctx context.Context, t *turn) error {
 	placed, mirrors := shards.WorkersOf(t.Job), t.record.read(t.Now).mirrors
 	for _, name := range t.unseen() {

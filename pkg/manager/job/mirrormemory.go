@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/usage"
 )
 
 // forgetLastsLocked drops the last states of mirrors that are gone.
@@ -71,6 +73,22 @@ func (s *store) mirroredIn(worker string) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return keysOf(s.mirrored[worker])
+}
+
+// unreleasedOf returns those of a hub Job's mirrors that workers should have removed.
+func (s *store) unreleasedOf(job *batchv1.Job) (ids []usage.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.records[keyOf(job)]
+	if r == nil || r.id != idOf(job) {
+		return nil
+	}
+	for worker, m := range r.mirrors {
+		if m.unreleased && m.created != "" {
+			ids = append(ids, usage.ID{Worker: worker, UID: m.created})
+		}
+	}
+	return ids
 }
 
 // unreleased returns the mirrors that workers should have removed, in order of names.
