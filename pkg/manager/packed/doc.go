@@ -8,7 +8,7 @@
 //	                                          ├──> Handler: both states of an event, shared
 //	                                          └──> Facts: of all Jobs at once, without unpacking
 //
-// The Jobs that came or were read last are held unpacked, too, up to a bound in bytes: most are
+// The Jobs that came or were unpacked last are held unpacked, too, up to a bound in bytes: most are
 // read within a moment, and soon replaced. One that came is compressed when it's no longer among
 // them.
 //

@@ -5,8 +5,8 @@ import "sync"
 // Many Jobs are unpacked that take maxRecent bytes together then. Each takes maxUnpacked at most.
 const maxRecent = 8 << 20
 
-// recently has the recent Jobs: those that were packed last, or read last by who shares them. They
-// are held unpacked. Most are read soon, and replaced by another version soon: these are never
+// recently has the recent Jobs: those that were packed last, or unpacked last for who shares them.
+// They are held unpacked. Most are read soon, and replaced by another version soon: these are never
 // compressed.
 var recently recent
 

@@ -31,8 +31,8 @@ func TestLimiter(t *testing.T) {
 	}
 	first()
 	first() // counts once
-	if l.open != 5 || l.users["a"] != 1 || l.held["x"] != 2 {
-		t.Errorf("%d open, of users %v, of holders %v", l.open, l.users, l.held)
+	if l.held.Free() != 8 || l.users["a"] != 1 || l.held.Of("x") != 2 {
+		t.Errorf("%d are free, of users %v", l.held.Free(), l.users)
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package places bounds what is done at a time. Others wait, and a holder of places leaves some to
-// the others.
+// Package places bounds what is done or held at a time. A holder of places leaves some to the
+// others. For Places one waits, and not for Shared.
 package places
 
 import (

@@ -4,9 +4,8 @@ import (
 	linked "container/list"
 	"math"
 
-	"k8s.io/utils/ptr"
-
 	"github.com/jobferry/jobferry/pkg/jobview"
+	"github.com/jobferry/jobferry/pkg/util/places"
 	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
@@ -34,7 +33,7 @@ type numbered struct {
 type feeds struct {
 	changes *linked.List // of numbered, the newest last
 	at      map[change]*linked.Element
-	places  *shares
+	places  *places.Shared
 	newest  uint64
 	all     map[*feed]struct{}
 }
@@ -52,9 +51,9 @@ func (r *Reasons) subscribe(namespace string) *feed {
 	defer r.mu.Unlock()
 	of := r.feeds[namespace]
 	if of == nil {
-		of = &feeds{changes: linked.New(), at: map[change]*linked.Element{}, places: &r.changes, all: map[*feed]struct{}{}}
+		of = &feeds{changes: linked.New(), at: map[change]*linked.Element{}, places: r.changes, all: map[*feed]struct{}{}}
 		if namespace == "" {
-			of.places = ptr.To(newShares(maxChanges))
+			of.places = places.NewShared(maxChanges)
 		}
 		r.feeds[namespace] = of
 	}
@@ -93,18 +92,19 @@ func (of *feeds) oldest() (c numbered, at *linked.Element) {
 	return c, at
 }
 
-// keep keeps a change. Without a place for it, it takes that of the oldest one, if that is of the
-// same namespace.
+// keep keeps a change. Without a place for it, it takes that of the oldest one, if the namespace of
+// that has as many places. All watches have taken that one, but for those that are slow.
 func (of *feeds) keep(c change) bool {
 	at := of.at[c]
-	if at == nil && of.places.take(c.Namespace) {
+	if at == nil && of.places.Take(c.Namespace) {
 		at = of.changes.PushBack(nil)
 	}
 	if at == nil {
 		oldest, front := of.oldest()
-		if front == nil || oldest.Namespace != c.Namespace {
+		if front == nil || of.places.Of(oldest.Namespace) < of.places.Of(c.Namespace) {
 			return false
 		}
+		of.places.Pass(oldest.Namespace, c.Namespace)
 		delete(of.at, oldest.change)
 		at = front
 	}
@@ -144,6 +144,6 @@ func (of *feeds) dropTaken() {
 	for c, at := of.oldest(); at != nil && c.number <= least; c, at = of.oldest() {
 		of.changes.Remove(at)
 		delete(of.at, c.change)
-		of.places.give(c.Namespace)
+		of.places.Give(c.Namespace)
 	}
 }

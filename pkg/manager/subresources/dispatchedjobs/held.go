@@ -7,6 +7,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/util/digest"
+	"github.com/jobferry/jobferry/pkg/util/places"
 	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
@@ -47,13 +48,13 @@ func (s said) same(as said) bool {
 // held has reasons up to a number, of which namespaces share the places.
 type held struct {
 	reasons map[jobview.Subject]said
-	places  shares
+	places  *places.Shared
 }
 
-func newHeld() held { return held{map[jobview.Subject]said{}, newShares(maxReasons)} }
+func newHeld() held { return held{map[jobview.Subject]said{}, places.NewShared(maxReasons)} }
 
 func (h *held) put(s jobview.Subject, says said) {
-	if _, known := h.reasons[s]; known || h.places.take(s.Namespace) {
+	if _, known := h.reasons[s]; known || h.places.Take(s.Namespace) {
 		h.reasons[s] = says
 	}
 }
@@ -61,7 +62,7 @@ func (h *held) put(s jobview.Subject, says said) {
 func (h *held) remove(s jobview.Subject) {
 	if _, known := h.reasons[s]; known {
 		delete(h.reasons, s)
-		h.places.give(s.Namespace)
+		h.places.Give(s.Namespace)
 	}
 }
 
@@ -71,11 +72,11 @@ type listed struct {
 	// newest is when the newest event of each Job was, also of those that don't wait: an older one may
 	// come later.
 	newest map[digest.Digest]int64
-	places shares
+	places *places.Shared
 }
 
 func newListed() listed {
-	return listed{held: newHeld(), newest: map[digest.Digest]int64{}, places: newShares(maxListed)}
+	return listed{held: newHeld(), newest: map[digest.Digest]int64{}, places: places.NewShared(maxListed)}
 }
 
 func (l *listed) add(events []corev1.Event) {
@@ -94,7 +95,7 @@ func (l *listed) add(events []corev1.Event) {
 func (l *listed) isNewest(of jobview.Subject, at time.Time) bool {
 	key, now := digest.Of(of), at.UnixMicro() // of any year
 	before, known := l.newest[key]
-	if known && now < before || !known && !l.places.take(of.Namespace) {
+	if known && now < before || !known && !l.places.Take(of.Namespace) {
 		return false
 	}
 	l.newest[key] = now

@@ -18,6 +18,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/util/pages"
+	"github.com/jobferry/jobferry/pkg/util/places"
 	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
@@ -41,14 +42,14 @@ type Reasons struct {
 	held  held
 	feeds map[string]*feeds // by namespace; empty: all
 	// changes are the places of those that are kept for the feeds of namespaces.
-	changes shares
+	changes *places.Shared
 }
 
 func newReasons(events coreclient.EventsGetter, timeout time.Duration, log logr.Logger) *Reasons {
 	return &Reasons{
 		events: events, timeout: timeout, log: log,
 		wanted: make(chan struct{}, 1), known: make(chan struct{}), held: newHeld(),
-		feeds: map[string]*feeds{}, changes: newShares(maxChanges),
+		feeds: map[string]*feeds{}, changes: places.NewShared(maxChanges),
 	}
 }
 

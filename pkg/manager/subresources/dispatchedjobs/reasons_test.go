@@ -69,7 +69,7 @@ func TestReasons(t *testing.T) {
 	for _, f := range []*feed{f, other, all} {
 		f.end()
 	}
-	if len(s.reasons.feeds)+s.reasons.changes.taken != 0 || len(s.reasons.held.reasons) != 0 || len(s.reasons.held.places.of) != 0 {
+	if len(s.reasons.feeds)+s.reasons.changes.Holders() != 0 || len(s.reasons.held.reasons) != 0 || s.reasons.held.places.Holders() != 0 {
 		t.Errorf("left: %v %+v", s.reasons.feeds, s.reasons.held)
 	}
 }
@@ -84,12 +84,12 @@ func TestAFloodOfEvents(t *testing.T) {
 			s.reasons.apply(watch.Added, event(fmt.Sprint(i), "Pending", "lies", 1, in(namespace)))
 		}
 	}
-	of := s.reasons.held.places.of
-	if n := of["evil"]; n > maxReasons/4+1 || n < maxReasons/8 {
+	held := s.reasons.held.places
+	if n := held.Of("evil"); n > maxReasons/4+1 || n < maxReasons/8 {
 		t.Errorf("the tenant has %d places", n)
 	}
-	if of["team"] < maxReasons/8 {
-		t.Errorf("the next one has %d places", of["team"])
+	if held.Of("team") < maxReasons/8 {
+		t.Errorf("the next one has %d places", held.Of("team"))
 	}
 	if len(f.take(2*maxReasons)) > maxReasons {
 		t.Error("the feed has no bound")
@@ -99,10 +99,10 @@ func TestAFloodOfEvents(t *testing.T) {
 	for i := range cap(many) {
 		many = append(many, *event(fmt.Sprint(i), "Pending", "lies", 1))
 	}
-	if l.add(many); len(l.newest) != maxListed/(share+1) || len(l.reasons) != maxReasons/(share+1) {
+	if l.add(many); len(l.newest) != maxListed/5 || len(l.reasons) != maxReasons/5 {
 		t.Errorf("%d of one namespace are listed, and %d wait", len(l.newest), len(l.reasons))
 	}
-	if l.add([]corev1.Event{*event("next", "Pending", "waits", 1, in("other"))}); l.held.places.of["other"] != 1 {
+	if l.add([]corev1.Event{*event("next", "Pending", "waits", 1, in("other"))}); l.held.places.Of("other") != 1 {
 		t.Error("the next namespace has no place")
 	}
 }
@@ -135,7 +135,7 @@ func TestManyFeedsTakeLittleMemory(t *testing.T) {
 // A watch that takes no changes leaves others theirs, and loses the oldest ones of a namespace that
 // has very many.
 func TestAWatchThatTakesNoChanges(t *testing.T) {
-	const most, more = maxChanges / (share + 1), 1000
+	const most, more = maxChanges / 5, 1000
 	s, _ := newServer()
 	slow, quick, other, all := s.reasons.subscribe("team"), s.reasons.subscribe("team"), s.reasons.subscribe("other"), s.reasons.subscribe("")
 	told := func(namespace string, i int) change {
@@ -156,11 +156,29 @@ func TestAWatchThatTakesNoChanges(t *testing.T) {
 		t.Errorf("the slow one has %d changes from %+v on", len(got), got[:1])
 	}
 	c := told("other", 1)
-	if !slices.Equal(other.take(2), []change{c}) || s.reasons.changes.taken != 0 {
-		t.Errorf("another isn't told of %v, or %d changes are left", c, s.reasons.changes.taken)
+	if !slices.Equal(other.take(2), []change{c}) || s.reasons.changes.Holders() != 0 {
+		t.Errorf("another isn't told of %v, or %d changes are left", c, s.reasons.changes.Holders())
 	}
 	if got := all.take(2 * most); len(got) != most+1 || got[most] != c {
 		t.Errorf("one of all namespaces is told of %d changes, until %v", len(got), got[len(got)-1])
+	}
+}
+
+// A watch of all namespaces takes no changes, of which a few namespaces have very many: another one
+// is told of those of the next namespace.
+func TestASlowWatchOfAllNamespaces(t *testing.T) {
+	s, _ := newServer()
+	s.reasons.subscribe("")
+	quick := s.reasons.subscribe("")
+	for namespace := range 60 {
+		for i := range maxChanges / 4 {
+			s.reasons.notify(change{jobview.Subject{Namespace: fmt.Sprint(namespace)}, fmt.Sprint(i)})
+		}
+		quick.take(maxChanges)
+	}
+	c := change{jobview.Subject{Namespace: "team"}, "a"}
+	if s.reasons.notify(c); !slices.Equal(quick.take(2), []change{c}) {
+		t.Error("a watch isn't told of the next namespace")
 	}
 }
 
