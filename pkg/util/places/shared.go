@@ -40,9 +40,11 @@ func (s *Shared) Pass(from, to string) {
 	s.Give(from)
 }
 
-// Of is how many places a holder has, and Free how many nobody has.
+// Of is how many places a holder has.
 func (s *Shared) Of(holder string) int { return s.of[holder] }
-func (s *Shared) Free() int            { return s.all - s.taken }
+
+// Free is how many nobody has.
+func (s *Shared) Free() int { return s.all - s.taken }
 
 // Holders is how many have places.
 func (s *Shared) Holders() int { return len(s.of) }
