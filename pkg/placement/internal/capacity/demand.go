@@ -23,7 +23,7 @@ func (l *Ledger) Demands(but types.NamespacedName) *Demands {
 
 func (l *Ledger) demandsFor(but types.NamespacedName) *Demands {
 	l.grows = true
-	if j := l.jobs[but]; j != nil && j.reservation != nil && j.reservation.unheld > 0 {
+	if j := l.jobs[but]; j != nil && j.reservation != nil && j.reservation.demanded > 0 {
 		return l.demandsBut(j.reservation)
 	}
 	if l.demands == nil {
@@ -65,7 +65,7 @@ func (a *lane) demands(left *reservation) (demands []Demand) {
 		for e := q.reservations.Front(); e != nil; e = e.Next() {
 			if c := e.Value.(*reservation); c != left {
 				demand.Shape = c.shape
-				demand.Pods += c.unheld
+				demand.Pods += c.demanded
 			}
 		}
 		if demand.Pods > 0 {

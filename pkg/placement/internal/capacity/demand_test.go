@@ -49,6 +49,30 @@ func TestDemandsAreThePodsWithoutRoom(t *testing.T) {
 	}
 }
 
+// What finds a node at once frees nothing, and changes no demands: neither a Pod that comes, nor
+// what moves from a node that goes.
+func TestWhatFindsANodeAtOnceFreesNothing(t *testing.T) {
+	var freed change.Kinds
+	l := New(func(c change.Change) { freed |= c.Kinds })
+	l.SetNode(NewNode("n").Has("cpu", "2").Obj())
+	waits := NewJob("waits").Requests("cpu", "8")
+	l.Reserve(waits.Key(), shape(waits), 1)
+	d := l.Demands(nobody)
+	expect := func(what string, do func()) {
+		l.Free(nobody)
+		freed = 0
+		if do(); freed&change.Room != 0 || l.Demands(nobody) != d {
+			t.Errorf("%s: notified of %b, demands %v", what, freed, demanded(l.Demands(nobody)))
+		}
+	}
+	expect("a Pod comes", func() { l.SetPod(NewJob("other").Requests("cpu", "1").Pod("p")) })
+	l.SetNode(NewNode("m").Has("cpu", "2").Obj())
+	expect("a node goes", func() { l.DeleteNode("n") })
+	if n := l.Free(nobody).Nodes()[0].Free.MilliCPU; n != 1000 {
+		t.Errorf("%d of a CPU are free: the Pod isn't waited for", n)
+	}
+}
+
 // Pods of very many shapes that wait hide none of another namespace from who looks at some.
 func TestNamespacesTakeTurnsInDemands(t *testing.T) {
 	s := newStory(t)

@@ -264,6 +264,9 @@ func (m *model) checkClaims(t *rapid.T) {
 		if (c.waits != nil) != (c.unheld > 0) {
 			t.Fatalf("%+v waits for %d", c, c.unheld)
 		}
+		if c.demanded != c.unheld {
+			t.Fatalf("%+v waits for %d, and demands %d", c, c.unheld, c.demanded)
+		}
 		for n, count := range c.held {
 			if count < 0 || n.holders[c] != count || n.object == nil || !c.shape.Suits(n.object) {
 				t.Fatalf("%+v holds %d on %s", c, count, n.name)

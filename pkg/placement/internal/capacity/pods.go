@@ -239,8 +239,7 @@ func (l *Ledger) reserveFor(p *pod) {
 	}
 	p.own = l.newReservation(p.namespace, p.waiting)
 	p.own.want, p.own.unheld = 1, 1
-	l.updateQueue(p.own)
-	l.moves(p.own, true)
+	l.startMove(p.own)
 }
 
 // at is the node that the Pod is bound to; nil if there is none.

@@ -51,30 +51,37 @@ func each[T any](order *list.List, yield func(T) bool) {
 	}
 }
 
-// updateQueue queues a reservation that lacks slots, and takes it off the queue otherwise.
+// updateQueue queues a reservation that lacks slots, and takes it off the queue otherwise. While it
+// moves it demands what it demanded before: it may find nodes at once.
 func (l *Ledger) updateQueue(c *reservation) {
-	if c.unheld != c.queued {
-		l.eased = l.eased || c.unheld < c.queued
-		l.demands, c.queued = nil, c.unheld
-	}
 	switch {
 	case c.unheld > 0 && c.waits == nil:
 		l.lanes.of(c.namespace, l.changes).add(c)
 	case c.unheld == 0 && c.waits != nil:
-		l.moves(c, false)
+		l.endMove(c)
 		l.lanes.remove(c)
+	}
+	if c.moves == nil && c.unheld != c.demanded {
+		l.eased = l.eased || c.unheld < c.demanded
+		l.demands, c.demanded = nil, c.unheld
 	}
 }
 
-// moves says whether a reservation that is queued moves.
-func (l *Ledger) moves(c *reservation, moves bool) {
-	a := l.lanes.byNamespace[c.namespace]
-	switch {
-	case moves && c.moves == nil:
+// startMove has move seek nodes for a reservation that lacks slots.
+func (l *Ledger) startMove(c *reservation) {
+	a := l.lanes.of(c.namespace, l.changes)
+	if c.waits == nil {
+		a.add(c)
+	}
+	if c.moves == nil {
 		c.moves = a.moving.PushBack(c)
 		l.moving++
-	case !moves && c.moves != nil:
-		a.moving.Remove(c.moves)
+	}
+}
+
+func (l *Ledger) endMove(c *reservation) {
+	if c.moves != nil {
+		l.lanes.byNamespace[c.namespace].moving.Remove(c.moves)
 		c.moves = nil
 		l.moving--
 	}

@@ -21,8 +21,8 @@ type reservation struct {
 	bound     slots
 	held      slots
 	unheld    int64
-	// queued is unheld as the Ledger's demands have it.
-	queued int64
+	// demanded is unheld as the Ledger's demands have it.
+	demanded int64
 	// waits is the place in its queue; nil when it isn't in one.
 	waits *list.Element
 	// moves is the place among those of its lane that move to other nodes, or are to get their
@@ -163,8 +163,10 @@ func (l *Ledger) reallocate(n *node) {
 		if n.object != nil {
 			l.hold(c, n, min(c.unheld, c.fits(n)))
 		}
-		if l.updateQueue(c); c.unheld > 0 {
-			l.moves(c, true)
+		if c.unheld > 0 {
+			l.startMove(c)
+		} else {
+			l.updateQueue(c)
 		}
 	}
 }
@@ -177,10 +179,12 @@ func (l *Ledger) move() {
 		}
 		for a.moving.Len() > 0 && l.shares.allow(a.namespace) {
 			c := a.moving.Front().Value.(*reservation)
-			if l.moves(c, false); !a.isBehind(c) {
-				l.shares.count(a.namespace, len(l.sorted)*c.shape.work)
-				l.allocate(c)
+			if l.endMove(c); a.isBehind(c) {
+				l.updateQueue(c)
+				continue
 			}
+			l.shares.count(a.namespace, len(l.sorted)*c.shape.work)
+			l.allocate(c)
 		}
 	}
 }
