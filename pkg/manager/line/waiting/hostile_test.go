@@ -189,10 +189,10 @@ func (w asks) Place(job *waiting.Job, admits func(string) int64, avoid func(stri
 	return w.plain.Place(job, admits, avoid)
 }
 
-// reserved has a worker kept free for a Job of a team, and returns how others change it.
-func reserved(t *testing.T, line *waiting.Line, nodes int) (w asks, walk func(worker string)) {
+// reserved has a worker kept free for a Job, and returns how others change it.
+func reserved(t *testing.T, line *waiting.Line, job *waiting.Job, nodes int) (w asks, walk func(worker string)) {
 	t.Helper()
-	line.Add(waiter("team", 0, 1001))
+	line.Add(job)
 	w = asks{newPlain(nodes)}
 	w.ends = 1
 	walk = func(worker string) {
@@ -206,18 +206,23 @@ func reserved(t *testing.T, line *waiting.Line, nodes int) (w asks, walk func(wo
 	return w, walk
 }
 
-// comes is a Job of a tenant that comes later, whose Pods may be on nodes with one of some values.
-func comes(number int, values ...string) *waiting.Job {
-	job := waiter("mallory", number, 0)
-	requests := corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(2000+int64(number), resource.DecimalSI)}
-	job.Shape = placement.ShapeOf(&corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+// selects is the Shape of Pods that may be on nodes with one of some values, or with none of them.
+func selects(milliCPU int64, operator corev1.NodeSelectorOperator, values ...string) *placement.Shape {
+	requests := corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(milliCPU, resource.DecimalSI)}
+	return placement.ShapeOf(&corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 		Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: requests}}},
 		Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
 			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
-				{Key: corev1.LabelOSStable, Operator: corev1.NodeSelectorOpIn, Values: values},
+				{Key: corev1.LabelOSStable, Operator: operator, Values: values},
 			}}},
 		}}},
 	}})
+}
+
+// comes is a Job of a tenant that comes later, whose Pods may be on nodes with one of some values.
+func comes(number int, values ...string) *waiting.Job {
+	job := waiter("mallory", number, 0)
+	job.Shape = selects(2000+int64(number), corev1.NodeSelectorOpIn, values...)
 	job.Needs = map[string]waiting.Need{"other": {Lacks: waiting.Other}}
 	return job
 }
@@ -238,7 +243,7 @@ func TestManyShapesBehindAReservation(t *testing.T) {
 	for name, values := range map[string][]string{"plain": {"none"}, "dear": manyValues()} {
 		t.Run(name, func(t *testing.T) {
 			var line waiting.Line
-			w, walk := reserved(t, &line, nodes)
+			w, walk := reserved(t, &line, waiter("team", 0, 1001), nodes)
 			work := 0
 			for i := 1; i <= jobs; i++ {
 				job := comes(i, values...)
@@ -256,12 +261,19 @@ func TestManyShapesBehindAReservation(t *testing.T) {
 // A Job asks for room behind a reservation. If it takes many comparisons to find out that its Pods
 // are on no node that is kept free, they count as if they were.
 func TestFewNodesAreComparedForAJobThatAsks(t *testing.T) {
-	var line waiting.Line
-	reserved(t, &line, 1500)
+	plain, dear := waiter("team", 0, 1001), waiter("team", 0, 0)
+	dear.Shape = selects(1001, corev1.NodeSelectorOpNotIn, manyValues()...)
 	for name, row := range map[string]struct {
+		holder   *waiting.Job
 		values   []string
 		admitted bool
-	}{"plain": {[]string{"none"}, true}, "dear": {manyValues(), false}} {
+	}{
+		"plain":             {plain, []string{"none"}, true},
+		"dear":              {plain, manyValues(), false},
+		"the holder's dear": {dear, []string{"none"}, false},
+	} {
+		var line waiting.Line
+		reserved(t, &line, row.holder, 1500)
 		if pods := line.Admits(comes(1, row.values...), "w", time.Unix(0, 0)); (pods == waiting.Unlimited) != row.admitted {
 			t.Errorf("%s: %d Pods are admitted", name, pods)
 		}

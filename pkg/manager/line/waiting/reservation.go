@@ -26,11 +26,11 @@ type Reservation struct {
 	spare int64
 	// unsure: the last look at the worker was cut short.
 	unsure bool
-	// room is the worker's, suiting are the nodes of it on which Pods of the Job may be, and losses
-	// are by Shape of what was asked about.
-	room    *room
-	suiting []*placement.Node
-	losses  map[string]int64
+	// room is the worker's, nodes are those for the Job, once they were needed, and losses are by
+	// Shape of what was asked about.
+	room   *room
+	nodes  []*placement.Node
+	losses map[string]int64
 }
 
 // maxLosses bounds the Shapes that are remembered of what was asked about: each Job may have
@@ -91,14 +91,16 @@ const maxMeeting = 30_000
 // mayMeet reports whether Pods of another Shape may be on nodes on which those of the Job may be.
 // If it takes long to find that out, they may.
 func (r *Reservation) mayMeet(by *placement.Shape) bool {
-	if r.suiting == nil {
-		r.suiting = r.room.suiting(r.Job.Shape)
+	own := r.Job.Shape
+	work := own.Work() + by.Work()
+	if r.nodes == nil {
+		r.nodes = r.room.nodesFor(own)
 	}
-	for i, node := range r.suiting {
-		if i*by.Work() >= maxMeeting {
+	for i, node := range r.nodes {
+		if i*work >= maxMeeting {
 			return true
 		}
-		if r.room.looks.add(by.Work()); by.Suits(node.Object) {
+		if r.room.looks.add(work); own.Suits(node.Object) && by.Suits(node.Object) {
 			return true
 		}
 	}
@@ -211,7 +213,7 @@ func (w *walk) isKept(r *Reservation) bool {
 	if !f.ever || late && r.Certain { // one before it has taken room, or the worker has less
 		return false
 	}
-	r.room, r.suiting, r.losses, r.spare = room, nil, map[string]int64{}, 0
+	r.room, r.nodes, r.losses, r.spare = room, nil, map[string]int64{}, 0
 	if !late {
 		r.expect(f)
 	}

@@ -178,14 +178,3 @@ func (r *room) sortedEnds() []End {
 	}
 	return r.ends
 }
-
-// suiting are the nodes on which Pods of a Shape may be, whatever is free there.
-func (r *room) suiting(shape *placement.Shape) []*placement.Node {
-	suiting := []*placement.Node{}
-	for _, node := range r.nodesFor(shape) {
-		if shape.Suits(node.Object) {
-			suiting = append(suiting, node)
-		}
-	}
-	return suiting
-}
