@@ -274,3 +274,24 @@ func TestWhatAJobLacksIsFoundOutInFewComparisons(t *testing.T) {
 		}
 	}
 }
+
+// Nodes that may be added are made up only where those that there are don't suffice, and count as
+// many comparisons: for a Job that lacks room in very many workers, they are in few.
+func TestNodesThatMayBeAddedAreMadeUpInFewWorkers(t *testing.T) {
+	h := newHall()
+	h.autoscaling = &v1alpha1.Autoscaling{NodeTemplates: []v1alpha1.NodeTemplate{
+		{Name: "new", MaxNodes: 1000, Allocatable: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourcePods: resource.MustParse("110")}},
+	}}
+	w := h.newEntry(Question{Request: placement.Request{Job: mirrortest.New("j").Obj()}})
+	const madeUp = 500
+	for needed, most := range map[int64]int{1: 0, 1_000_000: maxNeedWork/(madeUp*waiting.LooksPerAdded) + 1} {
+		h.asked = 0
+		rejections := slices.Repeat([]placement.Rejection{{Cluster: "a", Reason: placement.Insufficient, Needed: needed}}, 100)
+		if h.setNeeds(w, placement.Decision{Rejections: rejections}); h.asked > most {
+			t.Errorf("%d Pods: made up in %d workers, want %d", needed, h.asked, most)
+		}
+		if needed > 1 && h.asked < most {
+			t.Errorf("made up in %d workers: this shows nothing", h.asked)
+		}
+	}
+}

@@ -71,11 +71,17 @@ func (w *entry) fitsByShape(v Worker) bool {
 // mayFitIdle reports whether Pods fit in an idle worker, as far as the comparisons that are left
 // tell.
 func mayFitIdle(v Worker, shape *placement.Shape, pods int64, left *int) bool {
-	for _, node := range slices.Concat(nodesOf(v), added(v, shape)) {
-		*left -= shape.Work()
-		if pods -= shape.Slots(node.Object, &node.Idle); pods <= 0 || *left <= 0 {
-			return true
+	fit := func(nodes []*placement.Node) bool {
+		for i := 0; i < len(nodes) && pods > 0 && *left > 0; i++ {
+			*left -= shape.Work()
+			pods -= shape.Slots(nodes[i].Object, &nodes[i].Idle)
 		}
+		return pods <= 0 || *left <= 0
 	}
-	return false
+	if fit(nodesOf(v)) {
+		return true
+	}
+	madeUp := added(v, shape)
+	*left -= len(madeUp) * waiting.LooksPerAdded
+	return fit(madeUp)
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/group"
@@ -31,6 +32,9 @@ type hall struct {
 	enqueued []types.NamespacedName
 	// unlimited: its nodes are not known.
 	full, unlimited bool
+	// autoscaling is what it may add, and asked counts the questions what that is.
+	autoscaling *v1alpha1.Autoscaling
+	asked       int
 }
 
 func newHall() *hall {
@@ -50,12 +54,15 @@ func (h *hall) View() clusters.View {
 func (h *hall) Free(job types.NamespacedName, _ placement.Reads) *placement.Snapshot {
 	return h.store.Snapshot(job, 36, nil)
 }
-func (h *hall) Room(types.NamespacedName) *placement.Room { return nil }
-func (h *hall) Ledger() *placement.Ledger                 { return h.store.Ledger }
-func (h *hall) Worker(name string) (Worker, bool)         { return h, name == "a" }
-func (h *hall) Workers() []Worker                         { return []Worker{h} }
-func (h *hall) Drops(WorkerReader) map[string]bool        { return nil }
-func (h *hall) StockoutsChanged(string)                   {}
+func (h *hall) Room(job types.NamespacedName) *placement.Room {
+	h.asked++
+	return h.store.Room(job, &placement.Autoscaler{Spec: h.autoscaling})
+}
+func (h *hall) Ledger() *placement.Ledger          { return h.store.Ledger }
+func (h *hall) Worker(name string) (Worker, bool)  { return h, name == "a" }
+func (h *hall) Workers() []Worker                  { return []Worker{h} }
+func (h *hall) Drops(WorkerReader) map[string]bool { return nil }
+func (h *hall) StockoutsChanged(string)            {}
 
 func (h *hall) Cached(_ context.Context, key types.NamespacedName) *batchv1.Job { return h.jobs[key] }
 func (h *hall) Admission(context.Context, *batchv1.Job) dispatch.Admission {

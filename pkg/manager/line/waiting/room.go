@@ -90,7 +90,7 @@ func (r *room) count(known map[string]int64, shape *placement.Shape, of func(*pl
 // have room as soon as they're asked for.
 func (r *room) nodesFor(shape *placement.Shape) []*placement.Node {
 	added := r.workers.Added(r.worker, shape)
-	r.looks.add((len(r.nodes)+len(added))*shape.Work() + len(added)*looksPerAdded)
+	r.looks.add((len(r.nodes)+len(added))*shape.Work() + len(added)*LooksPerAdded)
 	return slices.Concat(r.nodes, added)
 }
 

@@ -19,7 +19,7 @@ const maxLooks = 1_000_000
 // What takes as long as so many looks at nodes: to make up a node that may be added, to go through
 // a Job that waits, and to have one reconciled and judged anew.
 const (
-	looksPerAdded = 150
+	LooksPerAdded = 150
 	looksPerJob   = 100
 	looksPerWoken = 1000
 )
