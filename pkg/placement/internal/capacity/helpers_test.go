@@ -21,6 +21,14 @@ func (l *Ledger) queues() (count int) {
 	return count
 }
 
+// moving is how many reservations move, of all lanes.
+func (l *Ledger) moving() (count int) {
+	for a := range l.lanes.thatMove {
+		count += a.moving.Len()
+	}
+	return count
+}
+
 func shape(j *capacitytest.JobBuilder) *Shape { return ShapeOf(&j.Obj().Spec.Template) }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -28,9 +28,8 @@ type Ledger struct {
 	groups map[types.UID]*group
 	// lanes of the reservations that don't fit yet.
 	lanes lanes
-	// moving counts the reservations that move. offering are the nodes that may have something for
-	// those that wait, in the order of their changes, which are counted.
-	moving   int
+	// offering are the nodes that may have something for those that wait, in the order of their
+	// changes, which are counted.
 	offering []*node
 	changes  uint64
 	// shares of the comparisons of reservations with nodes, until Continue. continues: onLeft was
@@ -168,7 +167,7 @@ func (l *Ledger) update(do func()) {
 	l.notified |= freed
 	fell := l.fell
 	l.fell = nil
-	isLeft := l.moving+len(l.offering) > 0 && !l.continues
+	isLeft := l.lanes.moving.Len()+len(l.offering) > 0 && !l.continues
 	l.continues = l.continues || isLeft
 	l.mu.Unlock()
 	if isLeft {

@@ -26,14 +26,16 @@ type lane struct {
 	moving list.List
 	// offered is the last change of a node after which that was offered to it.
 	offered uint64
-	// place is where it is among all lanes.
-	place *list.Element
+	// place is where it is among all lanes, and movingPlace among those that move.
+	place, movingPlace *list.Element
 }
 
 // lanes are one per namespace, in the order in which they came to be.
 type lanes struct {
 	byNamespace map[string]*lane
 	order       list.List
+	// moving are those of which reservations move, in the order in which they began.
+	moving list.List
 }
 
 // all are the queues. The one that is read may be removed.
@@ -41,6 +43,9 @@ func (a *lane) all(yield func(*queue) bool) { each(&a.order, yield) }
 
 // all are the lanes. The one that is read may be removed.
 func (s *lanes) all(yield func(*lane) bool) { each(&s.order, yield) }
+
+// thatMove are the lanes of which reservations move. The one that is read may move no more.
+func (s *lanes) thatMove(yield func(*lane) bool) { each(&s.moving, yield) }
 
 func each[T any](order *list.List, yield func(T) bool) {
 	for at := order.Front(); at != nil; {
@@ -73,17 +78,22 @@ func (l *Ledger) startMove(c *reservation) {
 	if c.waits == nil {
 		a.add(c)
 	}
-	if c.moves == nil {
-		c.moves = a.moving.PushBack(c)
-		l.moving++
+	if c.moves != nil {
+		return
+	}
+	if c.moves = a.moving.PushBack(c); a.moving.Len() == 1 {
+		a.movingPlace = l.lanes.moving.PushBack(a)
 	}
 }
 
 func (l *Ledger) endMove(c *reservation) {
-	if c.moves != nil {
-		l.lanes.byNamespace[c.namespace].moving.Remove(c.moves)
-		c.moves = nil
-		l.moving--
+	if c.moves == nil {
+		return
+	}
+	a := l.lanes.byNamespace[c.namespace]
+	a.moving.Remove(c.moves)
+	if c.moves = nil; a.moving.Len() == 0 {
+		l.lanes.moving.Remove(a.movingPlace)
 	}
 }
 
@@ -140,7 +150,7 @@ func (l *Ledger) offerAll(changed []*node) {
 		n.change = l.changes
 	}
 	l.offering = append(l.offering, changed...)
-	if len(l.offering) == 0 {
+	if len(l.offering) == 0 || len(changed) == 0 && l.continues { // what was left is left until Continue
 		return
 	}
 	least := l.changes

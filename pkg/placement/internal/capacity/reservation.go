@@ -173,8 +173,8 @@ func (l *Ledger) reallocate(n *node) {
 
 // move seats reservations on other nodes. Those that are too many are left: see OnLeft.
 func (l *Ledger) move() {
-	for a := range l.lanes.all {
-		if l.moving == 0 || l.shares.areOver() {
+	for a := range l.lanes.thatMove {
+		if l.shares.areOver() {
 			return
 		}
 		for a.moving.Len() > 0 && l.shares.allow(a.namespace) {
