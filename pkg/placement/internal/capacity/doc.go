@@ -26,7 +26,7 @@
 // move. One that fits nowhere waits, and gets freed capacity before Jobs that aren't placed yet.
 // When changes have compared very many reservations of Pods with nodes, the next ones leave that,
 // and have their caller Continue soon. Namespaces share these comparisons: what one of them has
-// left delays none that needs few.
+// left delays none that needs few. What is freed is offered to namespaces in turn.
 //
 // # Freed capacity
 //

@@ -385,3 +385,31 @@ func TestForgetKeepsReservations(t *testing.T) {
 		t.Errorf("remembers %v %v %v %v %v", s.pods, s.jobs, s.groups, s.queues(), s.nodes)
 	}
 }
+
+// Two namespaces always have Pods that wait for whatever comes: they get it in turn. One whose Pods
+// can't use it doesn't lose its turn.
+func TestNamespacesTakeTurnsInWhatIsFreed(t *testing.T) {
+	s := newStory(t)
+	jobs := map[string]*JobBuilder{}
+	for _, namespace := range []string{"a", "b", "picky"} {
+		j := NewJob("j").Requests("cpu", "1")
+		j.Obj().Namespace = namespace
+		jobs[namespace] = j
+	}
+	jobs["picky"].NodeSelector("disk", "ssd")
+	for _, namespace := range sortedKeys(jobs) {
+		s.Reserve(jobs[namespace].Key(), shape(jobs[namespace]), 4)
+	}
+	for i := range 5 {
+		n := NewNode(fmt.Sprint("n", i)).Has("cpu", "1")
+		if i == 4 {
+			n.Label("disk", "ssd")
+		}
+		s.SetNode(n.Obj())
+	}
+	for namespace, want := range map[string]int64{"a": 2, "b": 2, "picky": 1} {
+		if got := s.holds(jobs[namespace]); got != want {
+			t.Errorf("%d slots are held for %s, want %d", got, namespace, want)
+		}
+	}
+}

@@ -30,7 +30,8 @@ type lane struct {
 	place, movingPlace *list.Element
 }
 
-// lanes are one per namespace, in the order in which they came to be.
+// lanes are one per namespace, in the order in which they came to be, or last got something of a
+// node that was offered to all.
 type lanes struct {
 	byNamespace map[string]*lane
 	order       list.List
@@ -139,7 +140,8 @@ func (s *lanes) remove(c *reservation) {
 	}
 }
 
-// offerAll offers what is free on nodes to each lane. What is too much is left: see OnLeft.
+// offerAll offers what is free on nodes to each lane; one that gets something is the last the next
+// time. What is too much is left: see OnLeft.
 func (l *Ledger) offerAll(changed []*node) {
 	for _, n := range changed {
 		n.change = 0
@@ -190,7 +192,9 @@ func (l *Ledger) offer(n *node, a *lane) {
 			if count == 0 && !c.shape.OnePerNode() {
 				break
 			}
-			l.hold(c, n, count)
+			if l.hold(c, n, count); count > 0 {
+				l.lanes.order.MoveToBack(a.place)
+			}
 			l.updateQueue(c)
 		}
 	}
