@@ -170,7 +170,7 @@ func (l *Line) joinLocked(w *entry, decision placement.Decision) {
 	l.setNeeds(w, decision)
 	w.said, w.Untold = decision.Named(), len(decision.Candidates) > 0
 	w.isNext = false
-	w.rest()
+	w.forgetRead()
 	l.waiters[w.Key] = w
 	if l.order.Add(&w.Job) {
 		l.freed.add(placement.Change{})
@@ -195,15 +195,15 @@ func (l *Line) awaitLocked(w *entry, candidates []placement.Cluster) {
 func (w *entry) unjudged(candidates []placement.Cluster, need waiting.Need) *entry {
 	waits := *w
 	waits.Needs = map[string]waiting.Need{}
-	waits.rest()
+	waits.forgetRead()
 	for i := range candidates {
 		waits.Needs[candidates[i].Name] = need
 	}
 	return &waits
 }
 
-// rest drops what is read while the Job is judged: many may wait, of any size.
-func (w *entry) rest() { w.request.Job, w.request.Mates, w.exact, w.kin = nil, nil, nil, nil }
+// forgetRead drops what is read while the Job is judged: many may wait, of any size.
+func (w *entry) forgetRead() { w.request.Job, w.request.Mates, w.exact, w.kin = nil, nil, nil, nil }
 
 // Withdraw takes a Job out of the line that waits no more, or goes.
 func (l *Line) Withdraw(key types.NamespacedName) {

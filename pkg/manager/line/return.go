@@ -56,7 +56,7 @@ func (l *Line) GoBack(ctx context.Context, q Question, isTime bool) (placement.D
 		return decision, AwaitsTurn
 	case !ok:
 		l.setNeeds(w, decision)
-		w.rest()
+		w.forgetRead()
 		l.returning[w.Key] = w
 		for _, need := range w.Needs {
 			if !need.IsKnown() {

@@ -162,17 +162,17 @@ func podIntake() *intake {
 // as taints without a key, it's a good part of what they become. structBytes has room for the maps
 // of a plain one.
 func heldBytes(o object) int64 {
-	maps := mapBytes(len(o.GetLabels()), unsafe.Sizeof([2]string{}))
+	inMaps := mapBytes(len(o.GetLabels()), unsafe.Sizeof([2]string{}))
 	switch o := o.(type) {
 	case *corev1.Node:
-		maps += resourceBytes(o.Status.Allocatable)
+		inMaps += resourceBytes(o.Status.Allocatable)
 	case *corev1.Pod:
-		maps += mapBytes(len(o.Spec.NodeSelector), unsafe.Sizeof([2]string{}))
+		inMaps += mapBytes(len(o.Spec.NodeSelector), unsafe.Sizeof([2]string{}))
 		for i := range o.Spec.Containers {
-			maps += resourceBytes(o.Spec.Containers[i].Resources.Requests)
+			inMaps += resourceBytes(o.Spec.Containers[i].Resources.Requests)
 		}
 	}
-	return max(structBytes+int64(o.Size())+max(maps-structBytes, 0), decoded.Size(o)/6)
+	return max(structBytes+int64(o.Size())+max(inMaps-structBytes, 0), decoded.Size(o)/6)
 }
 
 // decimalBytes is about what an amount takes beside its quantity that is no integer of 64 bits.
