@@ -93,7 +93,7 @@ func TestManyShapesWait(t *testing.T) {
 	s := newStory(t)
 	const pods = 5000
 	s.manyShapes(pods)
-	if n := s.queues(); n != pods {
+	if n := s.countQueues(); n != pods {
 		t.Fatalf("%d queues", n)
 	}
 	if cost := costtest.Of(func() { s.SetNode(NewNode("n").Has("cpu", "0").Obj()) }); cost > pods*4 {
@@ -102,8 +102,8 @@ func TestManyShapesWait(t *testing.T) {
 	for i := range pods {
 		s.DeletePod(types.UID(fmt.Sprint(i)))
 	}
-	if len(s.lanes.byNamespace)+s.lanes.order.Len() > 0 {
-		t.Errorf("remembers %v", s.lanes)
+	if len(s.queues.byNamespace)+s.queues.order.Len() > 0 {
+		t.Errorf("remembers %v", s.queues)
 	}
 }
 
@@ -116,7 +116,7 @@ func (s *story) manyShapes(count int) {
 
 // changes continues until nothing is left, as whoever is told of that does, and returns how often.
 func (s *story) changes() (count int) {
-	for ; s.moving()+len(s.offering) > 0; count++ {
+	for ; s.countPending()+len(s.offering) > 0; count++ {
 		if s.lefts != count+1 {
 			s.t.Fatalf("told %d times that something is left, want %d", s.lefts, count+1)
 		}
@@ -137,14 +137,14 @@ func TestANodeOfManyReservationsShrinks(t *testing.T) {
 	}
 	s.manyNodes(nodes)
 	s.SetNode(NewNode("big").Has("cpu", "0").Obj())
-	if n := s.moving(); n != jobs-maxComparisons/nodes {
+	if n := s.countPending(); n != jobs-maxComparisons/nodes {
 		t.Errorf("%d are left to the next change", n)
 	}
 	for range 5 { // a change that comes meanwhile doesn't do more of it: Continue is called once a second
 		s.SetNode(NewNode("n00000").Has("cpu", "1", "x/a", "1").Obj())
 		s.SetNode(NewNode("n00000").Has("cpu", "1").Obj())
 	}
-	if n := s.moving(); n < jobs-maxComparisons/nodes {
+	if n := s.countPending(); n < jobs-maxComparisons/nodes {
 		t.Errorf("%d are left after other changes", n)
 	}
 	if n := s.changes(); n != jobs*nodes/maxComparisons-1 {
@@ -170,7 +170,7 @@ func TestAJobOfManyWaitingPodsIsReleased(t *testing.T) {
 		s.SetPod(NewJob("j").Requests("cpu", fmt.Sprintf("%dm", 501+i%499)).Pod(fmt.Sprint(i)))
 	}
 	s.Release(j.Key())
-	if n := s.moving(); n != pods-maxComparisons/nodes {
+	if n := s.countPending(); n != pods-maxComparisons/nodes {
 		t.Errorf("%d are left to the next change", n)
 	}
 	if n := s.changes(); n != pods*nodes/maxComparisons-1 {
@@ -187,8 +187,8 @@ func TestAJobOfManyWaitingPodsIsReleased(t *testing.T) {
 		s.DeletePod(types.UID(fmt.Sprint(i)))
 	}
 	s.Continue()
-	if n := s.Free(nobody).Nodes()[0].Free.MilliCPU; n != 1000 || s.moving()+s.queues()+len(s.jobs) > 0 {
-		t.Errorf("%d of a CPU are free, %d reservations are left, %d queues, %d Jobs", n, s.moving(), s.queues(), len(s.jobs))
+	if n := s.Free(nobody).Nodes()[0].Free.MilliCPU; n != 1000 || s.countPending()+s.countQueues()+len(s.jobs) > 0 {
+		t.Errorf("%d of a CPU are free, %d reservations are left, %d queues, %d Jobs", n, s.countPending(), s.countQueues(), len(s.jobs))
 	}
 }
 
@@ -202,14 +202,14 @@ func TestAListOfPodsThatWaitIsBounded(t *testing.T) {
 	for i := range pods {
 		s.SetPod(NewJob("j").Requests("cpu", "2").Pod(fmt.Sprint("alike", i)))
 	}
-	if s.moving() > 0 || s.lefts > 0 || s.shares.left < 2*maxComparisons-2*nodes-2*pods {
-		t.Errorf("of Pods that are alike, %d are left, and %d comparisons", s.moving(), s.shares.left)
+	if s.countPending() > 0 || s.lefts > 0 || s.shares.left < 2*maxComparisons-2*nodes-2*pods {
+		t.Errorf("of Pods that are alike, %d are left, and %d comparisons", s.countPending(), s.shares.left)
 	}
 	s.Continue()
 	for i := range pods {
 		s.SetPod(NewJob("j").Requests("cpu", fmt.Sprintf("%dm", 2001+i)).Pod(fmt.Sprint(i)))
 	}
-	if n := s.moving(); n < pods-maxComparisons/nodes || s.lefts != 1 {
+	if n := s.countPending(); n < pods-maxComparisons/nodes || s.lefts != 1 {
 		t.Errorf("%d are left after the list, told %d times", n, s.lefts)
 	}
 	if n := s.changes(); n != pods*nodes/maxComparisons-1 {
@@ -333,14 +333,14 @@ func TestAPodThatWaitsHasNoOtherNamespaceLookedAt(t *testing.T) {
 		return pod
 	}
 	s.SetPod(pod("first", "2"))
-	s.shares.done["team"] = maxComparisons
+	s.shares.used["team"] = maxComparisons
 	if s.SetNode(NewNode("n").Has("cpu", "1", "x/a", "1").Obj()); len(s.offering) == 0 {
 		t.Fatal("nothing is left: this shows nothing")
 	}
-	s.lanes.order.PushFront("not to be looked at")
+	s.queues.order.PushFront("not to be looked at")
 	s.SetPod(pod("second", "3"))
-	if n := s.lanes.byNamespace["other"].order.Len(); n != 2 || s.moving() > 0 {
-		t.Errorf("%d queues, %d reservations move", n, s.moving())
+	if n := s.queues.byNamespace["other"].order.Len(); n != 2 || s.countPending() > 0 {
+		t.Errorf("%d queues, %d reservations are pending", n, s.countPending())
 	}
 }
 
@@ -350,7 +350,7 @@ func TestNamespacesShareComparisons(t *testing.T) {
 	const namespaces, each = 50, 300_000
 	done := map[string]int{}
 	for range 200 {
-		s.deal()
+		s.refill()
 		all := 0
 		for i := range namespaces + 1 {
 			namespace := fmt.Sprint(i)

@@ -35,8 +35,8 @@ func (l *Ledger) demandsFor(but types.NamespacedName) *Demands {
 // demandsBut has namespaces take turns: whoever looks at some sees those of each.
 func (l *Ledger) demandsBut(left *reservation) *Demands {
 	var lists [][]Demand
-	for a := range l.lanes.all {
-		if demands := a.demands(left); len(demands) > 0 {
+	for ns := range l.queues.all {
+		if demands := ns.demands(left); len(demands) > 0 {
 			lists = append(lists, demands)
 		}
 	}
@@ -59,8 +59,8 @@ func (l *Ledger) demandsBut(left *reservation) *Demands {
 	return d
 }
 
-func (a *lane) demands(left *reservation) (demands []Demand) {
-	for q := range a.all {
+func (ns *namespaceQueues) demands(left *reservation) (demands []Demand) {
+	for q := range ns.all {
 		demand := Demand{}
 		for e := q.reservations.Front(); e != nil; e = e.Next() {
 			if c := e.Value.(*reservation); c != left {

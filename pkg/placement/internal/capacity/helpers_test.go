@@ -13,18 +13,18 @@ import (
 // nobody is the key of no Job.
 var nobody types.NamespacedName
 
-// queues is how many queues there are, of all lanes.
-func (l *Ledger) queues() (count int) {
-	for a := range l.lanes.all {
-		count += a.order.Len()
+// countQueues is how many queues there are, of all namespaces.
+func (l *Ledger) countQueues() (count int) {
+	for ns := range l.queues.all {
+		count += ns.order.Len()
 	}
 	return count
 }
 
-// moving is how many reservations move, of all lanes.
-func (l *Ledger) moving() (count int) {
-	for a := range l.lanes.thatMove {
-		count += a.moving.Len()
+// countPending is how many reservations are pending, of all namespaces.
+func (l *Ledger) countPending() (count int) {
+	for ns := range l.queues.withPending {
+		count += ns.pending.Len()
 	}
 	return count
 }

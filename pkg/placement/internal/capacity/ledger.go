@@ -26,8 +26,8 @@ type Ledger struct {
 	jobs   map[types.NamespacedName]*job
 	// groups are the Pods of one Job, by the Job's UID.
 	groups map[types.UID]*group
-	// lanes of the reservations that don't fit yet.
-	lanes lanes
+	// queues of the reservations that don't fit yet.
+	queues queues
 	// offering are the nodes that may have something for those that wait, in the order of their
 	// changes, which are counted.
 	offering []*node
@@ -67,7 +67,7 @@ func New(onFreed func(change.Change)) *Ledger {
 		jobs:    map[types.NamespacedName]*job{},
 		groups:  map[types.UID]*group{},
 		changed: map[*node]*Node{},
-		lanes:   lanes{byNamespace: map[string]*lane{}},
+		queues:  queues{byNamespace: map[string]*namespaceQueues{}},
 		shares:  newShares(),
 	}
 }
@@ -88,7 +88,7 @@ func (l *Ledger) OnLeft(callback func()) { l.onLeft = callback }
 func (l *Ledger) Continue() {
 	l.update(func() {
 		l.continues = false
-		l.shares.deal()
+		l.shares.refill()
 	})
 }
 
@@ -167,7 +167,7 @@ func (l *Ledger) update(do func()) {
 	l.notified |= freed
 	fell := l.fell
 	l.fell = nil
-	isLeft := l.lanes.moving.Len()+len(l.offering) > 0 && !l.continues
+	isLeft := l.queues.pending.Len()+len(l.offering) > 0 && !l.continues
 	l.continues = l.continues || isLeft
 	l.mu.Unlock()
 	if isLeft {
@@ -203,7 +203,7 @@ func (l *Ledger) settle() (freed change.Kinds) {
 			l.reallocate(n)
 		}
 	}
-	l.move()
+	l.findNodes()
 	l.offerAll(changed)
 	for n, before := range l.changed {
 		freed |= n.freedSince(before)

@@ -187,8 +187,8 @@ func TestReservationCountsUntilPodsAreBound(t *testing.T) {
 		s.DeletePod(p)
 	}
 	s.free("a=4 b=4")
-	if len(s.jobs)+len(s.groups)+s.queues() != 0 {
-		t.Errorf("remembers %v %v %v", s.jobs, s.groups, s.queues())
+	if len(s.jobs)+len(s.groups)+s.countQueues() != 0 {
+		t.Errorf("remembers %v %v %v", s.jobs, s.groups, s.countQueues())
 	}
 }
 
@@ -381,8 +381,8 @@ func TestForgetKeepsReservations(t *testing.T) {
 	s.free("a=2")
 	s.Release(j.Key())
 	s.free("a=4")
-	if len(s.pods)+len(s.jobs)+len(s.groups)+s.queues() != 0 || len(s.nodes) != 1 {
-		t.Errorf("remembers %v %v %v %v %v", s.pods, s.jobs, s.groups, s.queues(), s.nodes)
+	if len(s.pods)+len(s.jobs)+len(s.groups)+s.countQueues() != 0 || len(s.nodes) != 1 {
+		t.Errorf("remembers %v %v %v %v %v", s.pods, s.jobs, s.groups, s.countQueues(), s.nodes)
 	}
 }
 

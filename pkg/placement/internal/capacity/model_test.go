@@ -332,11 +332,11 @@ func (m *model) checkForgotten(t *rapid.T) {
 	for _, c := range m.reservations() {
 		reservations[c] = true
 	}
-	for a := range m.lanes.all {
-		if a.order.Len() == 0 {
-			t.Fatalf("an empty lane for %s", a.namespace)
+	for ns := range m.queues.all {
+		if ns.order.Len() == 0 {
+			t.Fatalf("no queues for %s", ns.namespace)
 		}
-		for q := range a.all {
+		for q := range ns.all {
 			if q.reservations.Len() == 0 {
 				t.Fatalf("an empty queue for %s", q.shape)
 			}

@@ -231,15 +231,15 @@ func (l *Ledger) adjustAny(c *reservation, near *node) {
 	}
 }
 
-// reserveFor makes a reservation for a Pod that waits. There may be very many: move finds a node
-// for it.
+// reserveFor makes a reservation for a Pod that waits. There may be very many: findNodes finds a
+// node for it.
 func (l *Ledger) reserveFor(p *pod) {
 	if p.waiting == nil {
 		return
 	}
 	p.own = l.newReservation(p.namespace, p.waiting)
 	p.own.want, p.own.unheld = 1, 1
-	l.startMove(p.own)
+	l.setPending(p.own)
 }
 
 // at is the node that the Pod is bound to; nil if there is none.

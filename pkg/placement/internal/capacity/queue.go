@@ -11,44 +11,44 @@ import (
 type queue struct {
 	shape        string
 	reservations list.List
-	// place is where it is among all queues of its lane.
+	// place is where it is among all queues of its namespace.
 	place *list.Element
 }
 
-// lane has the queues of one namespace, one per shape, in the order in which they came to be. A
-// worker may have one for each of its Pods.
-type lane struct {
+// namespaceQueues has the queues of one namespace, one per shape, in the order in which they came
+// to be. A worker may have one for each of its Pods.
+type namespaceQueues struct {
 	namespace string
 	byShape   map[string]*queue
 	order     list.List
-	// moving are those of its reservations that no longer fit where they were, or that no node was
-	// sought for yet.
-	moving list.List
+	// pending are those of its reservations for which nodes are to be found: they no longer fit where
+	// they were, or have just come.
+	pending list.List
 	// offered is the last change of a node after which that was offered to it.
 	offered uint64
-	// place is where it is among all lanes, and movingPlace among those that move.
-	place, movingPlace *list.Element
+	// place is where it is among all namespaces, and pendingPlace among those with pending ones.
+	place, pendingPlace *list.Element
 }
 
-// lanes are one per namespace, in the order in which they came to be, or last got something of a
-// node that was offered to all.
-type lanes struct {
-	byNamespace map[string]*lane
+// queues are those of all namespaces, in the order in which these came to be, or last got something
+// of a node that was offered to all.
+type queues struct {
+	byNamespace map[string]*namespaceQueues
 	order       list.List
-	// moving are those of which reservations move, in the order in which they began.
-	moving list.List
+	// pending are the namespaces with pending reservations, in the order in which they got some.
+	pending list.List
 }
 
 // all are the queues. The one that is read may be removed.
-func (a *lane) all(yield func(*queue) bool) { each(&a.order, yield) }
+func (ns *namespaceQueues) all(yield func(*queue) bool) { inOrder(&ns.order, yield) }
 
-// all are the lanes. The one that is read may be removed.
-func (s *lanes) all(yield func(*lane) bool) { each(&s.order, yield) }
+// all are the namespaces' queues. Those that are read may be removed.
+func (s *queues) all(yield func(*namespaceQueues) bool) { inOrder(&s.order, yield) }
 
-// thatMove are the lanes of which reservations move. The one that is read may move no more.
-func (s *lanes) thatMove(yield func(*lane) bool) { each(&s.moving, yield) }
+// withPending are those of namespaces with pending reservations. What is read may have none then.
+func (s *queues) withPending(yield func(*namespaceQueues) bool) { inOrder(&s.pending, yield) }
 
-func each[T any](order *list.List, yield func(T) bool) {
+func inOrder[T any](order *list.List, yield func(T) bool) {
 	for at := order.Front(); at != nil; {
 		of := at.Value.(T)
 		if at = at.Next(); !yield(of) {
@@ -58,90 +58,90 @@ func each[T any](order *list.List, yield func(T) bool) {
 }
 
 // updateQueue queues a reservation that lacks slots, and takes it off the queue otherwise. While it
-// moves it demands what it demanded before: it may find nodes at once.
+// is pending it demands what it demanded before: it may find nodes at once.
 func (l *Ledger) updateQueue(c *reservation) {
 	switch {
 	case c.unheld > 0 && c.waits == nil:
-		l.lanes.of(c.namespace, l.changes).add(c)
+		l.queues.of(c.namespace, l.changes).add(c)
 	case c.unheld == 0 && c.waits != nil:
-		l.endMove(c)
-		l.lanes.remove(c)
+		l.endPending(c)
+		l.queues.remove(c)
 	}
-	if c.moves == nil && c.unheld != c.demanded {
+	if c.pending == nil && c.unheld != c.demanded {
 		l.eased = l.eased || c.unheld < c.demanded
 		l.demands, c.demanded = nil, c.unheld
 	}
 }
 
-// startMove has move seek nodes for a reservation that lacks slots.
-func (l *Ledger) startMove(c *reservation) {
-	a := l.lanes.of(c.namespace, l.changes)
+// setPending queues a reservation that lacks slots, and has findNodes find nodes for it.
+func (l *Ledger) setPending(c *reservation) {
+	ns := l.queues.of(c.namespace, l.changes)
 	if c.waits == nil {
-		a.add(c)
+		ns.add(c)
 	}
-	if c.moves != nil {
+	if c.pending != nil {
 		return
 	}
-	if c.moves = a.moving.PushBack(c); a.moving.Len() == 1 {
-		a.movingPlace = l.lanes.moving.PushBack(a)
+	if c.pending = ns.pending.PushBack(c); ns.pending.Len() == 1 {
+		ns.pendingPlace = l.queues.pending.PushBack(ns)
 	}
 }
 
-func (l *Ledger) endMove(c *reservation) {
-	if c.moves == nil {
+func (l *Ledger) endPending(c *reservation) {
+	if c.pending == nil {
 		return
 	}
-	a := l.lanes.byNamespace[c.namespace]
-	a.moving.Remove(c.moves)
-	if c.moves = nil; a.moving.Len() == 0 {
-		l.lanes.moving.Remove(a.movingPlace)
+	ns := l.queues.byNamespace[c.namespace]
+	ns.pending.Remove(c.pending)
+	if c.pending = nil; ns.pending.Len() == 0 {
+		l.queues.pending.Remove(ns.pendingPlace)
 	}
 }
 
 // isBehind reports whether an older one of its shape fits nowhere, and so it doesn't.
-func (a *lane) isBehind(c *reservation) bool {
-	oldest := a.byShape[c.shape.key].reservations.Front().Value.(*reservation)
-	return oldest != c && oldest.moves == nil && !c.shape.OnePerNode()
+func (ns *namespaceQueues) isBehind(c *reservation) bool {
+	oldest := ns.byShape[c.shape.key].reservations.Front().Value.(*reservation)
+	return oldest != c && oldest.pending == nil && !c.shape.OnePerNode()
 }
 
-// of a namespace is its lane. What begins a new one is compared with all nodes by itself.
-func (s *lanes) of(namespace string, changes uint64) *lane {
-	a := s.byNamespace[namespace]
-	if a == nil {
-		a = &lane{namespace: namespace, byShape: map[string]*queue{}, offered: changes}
-		a.place = s.order.PushBack(a)
-		s.byNamespace[namespace] = a
+// of a namespace are its queues. What begins new ones is compared with all nodes by itself.
+func (s *queues) of(namespace string, changes uint64) *namespaceQueues {
+	ns := s.byNamespace[namespace]
+	if ns == nil {
+		ns = &namespaceQueues{namespace: namespace, byShape: map[string]*queue{}, offered: changes}
+		ns.place = s.order.PushBack(ns)
+		s.byNamespace[namespace] = ns
 	}
-	return a
+	return ns
 }
 
-func (a *lane) add(c *reservation) {
-	q := a.byShape[c.shape.key]
+func (ns *namespaceQueues) add(c *reservation) {
+	q := ns.byShape[c.shape.key]
 	if q == nil {
 		q = &queue{shape: c.shape.key}
-		q.place = a.order.PushBack(q)
-		a.byShape[q.shape] = q
+		q.place = ns.order.PushBack(q)
+		ns.byShape[q.shape] = q
 	}
 	c.waits = q.reservations.PushBack(c)
 }
 
-func (s *lanes) remove(c *reservation) {
-	a := s.byNamespace[c.namespace]
-	q := a.byShape[c.shape.key]
+func (s *queues) remove(c *reservation) {
+	ns := s.byNamespace[c.namespace]
+	q := ns.byShape[c.shape.key]
 	q.reservations.Remove(c.waits)
 	c.waits = nil
 	if q.reservations.Len() == 0 {
-		a.order.Remove(q.place)
-		delete(a.byShape, q.shape)
+		ns.order.Remove(q.place)
+		delete(ns.byShape, q.shape)
 	}
-	if a.order.Len() == 0 {
-		s.order.Remove(a.place)
-		delete(s.byNamespace, a.namespace)
+	if ns.order.Len() == 0 {
+		s.order.Remove(ns.place)
+		delete(s.byNamespace, ns.namespace)
 	}
 }
 
-// offerAll offers what is free on nodes to each lane; one that gets something is the last the next
-// time. What is too much is left: see OnLeft.
+// offerAll offers what is free on nodes to each namespace; one that gets something is the last the
+// next time. What is too much is left: see OnLeft.
 func (l *Ledger) offerAll(changed []*node) {
 	for _, n := range changed {
 		n.change = 0
@@ -156,18 +156,18 @@ func (l *Ledger) offerAll(changed []*node) {
 		return
 	}
 	least := l.changes
-	for a := range l.lanes.all {
+	for ns := range l.queues.all {
 		if l.shares.areOver() {
 			return
 		}
-		for _, n := range l.offering[l.after(a.offered):] {
-			if !l.shares.allow(a.namespace) {
+		for _, n := range l.offering[l.after(ns.offered):] {
+			if !l.shares.allow(ns.namespace) {
 				break
 			}
-			l.offer(n, a)
-			a.offered = n.change
+			l.offer(n, ns)
+			ns.offered = n.change
 		}
-		least = min(least, a.offered)
+		least = min(least, ns.offered)
 	}
 	l.offering = slices.Delete(l.offering, 0, l.after(least))
 }
@@ -178,12 +178,12 @@ func (l *Ledger) after(change uint64) int {
 	return at
 }
 
-// offer gives what is free on a node to the reservations that wait in a lane.
-func (l *Ledger) offer(n *node, a *lane) {
+// offer gives what is free on a node to the reservations of a namespace that wait.
+func (l *Ledger) offer(n *node, ns *namespaceQueues) {
 	if n.object == nil {
 		return
 	}
-	for q := range a.all {
+	for q := range ns.all {
 		for e := q.reservations.Front(); e != nil; {
 			c := e.Value.(*reservation)
 			e = e.Next()
@@ -193,7 +193,7 @@ func (l *Ledger) offer(n *node, a *lane) {
 				break
 			}
 			if l.hold(c, n, count); count > 0 {
-				l.lanes.order.MoveToBack(a.place)
+				l.queues.order.MoveToBack(ns.place)
 			}
 			l.updateQueue(c)
 		}

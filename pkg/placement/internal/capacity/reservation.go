@@ -25,9 +25,9 @@ type reservation struct {
 	demanded int64
 	// waits is the place in its queue; nil when it isn't in one.
 	waits *list.Element
-	// moves is the place among those of its lane that move to other nodes, or are to get their
-	// first; nil when it isn't there.
-	moves *list.Element
+	// pending is the place among those of its namespace for which nodes are to be found; nil when it
+	// isn't there.
+	pending *list.Element
 }
 
 // slots counts Pods per node.
@@ -164,26 +164,26 @@ func (l *Ledger) reallocate(n *node) {
 			l.hold(c, n, min(c.unheld, c.fits(n)))
 		}
 		if c.unheld > 0 {
-			l.startMove(c)
+			l.setPending(c)
 		} else {
 			l.updateQueue(c)
 		}
 	}
 }
 
-// move seats reservations on other nodes. Those that are too many are left: see OnLeft.
-func (l *Ledger) move() {
-	for a := range l.lanes.thatMove {
+// findNodes finds nodes for pending reservations. Those that are too many are left: see OnLeft.
+func (l *Ledger) findNodes() {
+	for ns := range l.queues.withPending {
 		if l.shares.areOver() {
 			return
 		}
-		for a.moving.Len() > 0 && l.shares.allow(a.namespace) {
-			c := a.moving.Front().Value.(*reservation)
-			if l.endMove(c); a.isBehind(c) {
+		for ns.pending.Len() > 0 && l.shares.allow(ns.namespace) {
+			c := ns.pending.Front().Value.(*reservation)
+			if l.endPending(c); ns.isBehind(c) {
 				l.updateQueue(c)
 				continue
 			}
-			l.shares.count(a.namespace, len(l.sorted)*c.shape.work)
+			l.shares.count(ns.namespace, len(l.sorted)*c.shape.work)
 			l.allocate(c)
 		}
 	}

@@ -8,32 +8,32 @@ const maxComparisons = 1_000_000
 
 // shares of the comparisons, by namespace: who has much to be compared leaves some to the others.
 type shares struct {
-	// left are the comparisons that may still be done, and each those of one namespace.
-	left, each int
-	// done are those of each namespace, less the shares that it has had since.
-	done map[string]int
-	// late are the namespaces that were left something since the last deal.
-	late map[string]struct{}
+	// left are the comparisons that may still be made, and perNamespace those of one namespace.
+	left, perNamespace int
+	// used are those of each namespace, less the shares that it has had since.
+	used map[string]int
+	// deferred are the namespaces that were left something since the last refill.
+	deferred map[string]struct{}
 }
 
 func newShares() shares {
-	s := shares{done: map[string]int{}, late: map[string]struct{}{}}
-	s.deal()
+	s := shares{used: map[string]int{}, deferred: map[string]struct{}{}}
+	s.refill()
 	return s
 }
 
-// deal gives each namespace that was left something its share, and one to those that come.
-func (s *shares) deal() {
-	s.left, s.each = 2*maxComparisons, min(maxComparisons, 2*maxComparisons/(1+len(s.late)))
-	if len(s.late) == 0 {
-		clear(s.done)
+// refill gives each namespace that was left something its share, and one to those that come.
+func (s *shares) refill() {
+	s.left, s.perNamespace = 2*maxComparisons, min(maxComparisons, 2*maxComparisons/(1+len(s.deferred)))
+	if len(s.deferred) == 0 {
+		clear(s.used)
 	}
-	for namespace, done := range s.done {
-		if s.done[namespace] = done - s.each; done <= s.each {
-			delete(s.done, namespace)
+	for namespace, used := range s.used {
+		if s.used[namespace] = used - s.perNamespace; used <= s.perNamespace {
+			delete(s.used, namespace)
 		}
 	}
-	clear(s.late)
+	clear(s.deferred)
 }
 
 // areOver reports whether nothing may be compared any more.
@@ -42,14 +42,14 @@ func (s *shares) areOver() bool { return s.left <= 0 }
 // allow reports whether something of a namespace may be compared now. To ask counts, too: there may
 // be as many namespaces as Pods.
 func (s *shares) allow(namespace string) bool {
-	if s.left--; s.left >= 0 && s.done[namespace] < s.each {
+	if s.left--; s.left >= 0 && s.used[namespace] < s.perNamespace {
 		return true
 	}
-	s.late[namespace] = struct{}{}
+	s.deferred[namespace] = struct{}{}
 	return false
 }
 
 func (s *shares) count(namespace string, comparisons int) {
 	s.left -= comparisons
-	s.done[namespace] += comparisons
+	s.used[namespace] += comparisons
 }
