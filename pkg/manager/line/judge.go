@@ -106,8 +106,8 @@ func (w *entry) isStockedOut(worker string) bool {
 }
 
 // quotasFor reads a Job, which takes a while, and tells how many Pods of it the quotas of a worker
-// leave now. The workers share the work of a Job that is judged lightly: once one has used it up, the
-// quotas of that one and of all after it leave enough. At worst, Pods wait there.
+// leave now. The workers share the work of a Job that is judged lightly: once one has used it up,
+// the quotas of that one and of all after it leave enough. At worst, Pods wait there.
 func (l *Line) quotasFor(w *entry) func(worker string) int64 {
 	job := placement.NewJob(w.request.Job)
 	job.Lightly()
