@@ -154,8 +154,8 @@ func (r *Reconciler) act(ctx context.Context, t *turn, action dispatch.Action) (
 		return void, nil // its removal enqueues the Job
 	}
 	var did result
-	err := r.inShare(t, w, func() (err error) {
-		did, err = r.actIn(ctx, t, w, action)
+	err := r.inShare(ctx, t, w, func(ctx context.Context) (err error) {
+		did, err = r.doIn(ctx, t, w, action)
 		return err
 	})
 	return did, err
@@ -163,25 +163,22 @@ func (r *Reconciler) act(ctx context.Context, t *turn, action dispatch.Action) (
 
 // inShare calls what makes requests to a worker within the worker's share of the reconciles.
 // Namespaces take turns for a place in it.
-func (r *Reconciler) inShare(t *turn, w worker, call func() error) error {
+func (r *Reconciler) inShare(ctx context.Context, t *turn, w worker, call func(context.Context) error) error {
 	if !r.limiter.acquire(w.Name(), t.Key) {
 		return errWorkerBusy
 	}
 	defer r.limiter.release(w.Name())
-	return call()
+	return t.asks(ctx, w, call)
 }
 
-// actIn carries out one action in a worker. If others wait for the memory that the Job has, it ends
-// after a while.
-func (r *Reconciler) actIn(ctx context.Context, t *turn, w worker, action dispatch.Action) (result, error) {
-	var did result
-	err := t.allowance.atWorker(ctx, func(ctx context.Context) (err error) {
+// asks calls what makes requests to a worker, and uses the answers. Large ones count until it ends.
+// If others wait for the memory that the Job has, it ends after a while.
+func (t *turn) asks(ctx context.Context, w worker, call func(context.Context) error) error {
+	return t.allowance.atWorker(ctx, func(ctx context.Context) error {
 		ctx, release := w.Hold(ctx)
 		defer release()
-		did, err = r.doIn(ctx, t, w, action)
-		return err
+		return call(ctx)
 	})
-	return did, err
 }
 
 func (r *Reconciler) doIn(ctx context.Context, t *turn, w worker, action dispatch.Action) (result, error) {

@@ -45,15 +45,19 @@ func (r *Reconciler) cleanUp(ctx context.Context, t *turn, actions []dispatch.Mi
 	}
 }
 
-// actSafely is actIn, and returns a panic as an error, as controller-runtime does for a reconcile:
-// what a worker has made up must not end the manager.
+// actSafely carries out one action in a worker, and returns a panic as an error, as
+// controller-runtime does for a reconcile: what a worker has made up must not end the manager.
 func (r *Reconciler) actSafely(ctx context.Context, t *turn, w worker, action dispatch.Action) (done result, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
 		}
 	}()
-	return r.actIn(ctx, t, w, action)
+	err = t.asks(ctx, w, func(ctx context.Context) (err error) {
+		done, err = r.doIn(ctx, t, w, action)
+		return err
+	})
+	return done, err
 }
 
 // beginCleanup reports whether no removal of the mirror in a worker is under way, and that one is

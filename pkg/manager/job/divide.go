@@ -74,21 +74,17 @@ func (r *Reconciler) areReturned(ctx context.Context, t *turn, before, next shar
 		if !stays || leaves.Len() == 0 || !registered {
 			continue
 		}
-		var live *batchv1.Job
-		err := r.inShare(t, w, func() error {
-			return t.allowance.atWorker(ctx, func(ctx context.Context) (err error) {
-				live, err = existingIn(ctx, t, w)
-				return err
-			})
+		returned := true
+		err := r.inShare(ctx, t, w, func(ctx context.Context) error {
+			live, err := existingIn(ctx, t, w)
+			if err == nil && live != nil && !mirror.Finished(live) {
+				held, known := was.Held(live)
+				returned = known && len(held.Intersect(leaves.Indexes)) == 0
+			}
+			return err
 		})
-		if err != nil {
+		if err != nil || !returned {
 			return false, err
-		}
-		if live == nil {
-			continue
-		}
-		if held, known := was.Held(live); !mirror.Finished(live) && (!known || len(held.Intersect(leaves.Indexes)) > 0) {
-			return false, nil
 		}
 	}
 	return true, nil

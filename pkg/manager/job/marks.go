@@ -257,9 +257,7 @@ func (r *Reconciler) removeUnseen(ctx context.Context, t *turn) error {
 		if !registered || mirrors[name].unreleased {
 			continue
 		}
-		err := r.inShare(t, w, func() error {
-			return t.allowance.atWorker(ctx, func(ctx context.Context) error { return r.removeUnseenIn(ctx, t, w) })
-		})
+		err := r.inShare(ctx, t, w, func(ctx context.Context) error { return r.removeUnseenIn(ctx, t, w) })
 		if err != nil && slices.Contains(placed, name) && !apierrors.IsConflict(err) && !errors.Is(err, clusters.ErrNotConnected) {
 			return &workerError{name, err}
 		}

@@ -52,7 +52,7 @@ func (w *world) client(s *apiServer) client.Client {
 		Get:  w.get(s),
 		List: w.list(s),
 		Create: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.CreateOption) error {
-			return w.send(s, write{s.name, "create", object, createWords(object)}, func() error {
+			return w.send(ctx, s, write{s.name, "create", object, createWords(object)}, func() error {
 				if job, ok := typedOf(object); ok {
 					return s.createJob(object, job, o...)
 				}
@@ -60,26 +60,26 @@ func (w *world) client(s *apiServer) client.Client {
 			})
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, p client.Patch, o ...client.PatchOption) error {
-			return w.send(s, write{s.name, "patch", object, s.patchWords(object, p)}, func() error {
+			return w.send(ctx, s, write{s.name, "patch", object, s.patchWords(object, p)}, func() error {
 				if _, ok := typedOf(object); !ok {
 					return c.Patch(ctx, object, p, o...)
 				}
 				return s.patchJob(object, p, false)
 			})
 		},
-		SubResourcePatch: func(_ context.Context, _ client.Client, _ string, object client.Object, p client.Patch, _ ...client.SubResourcePatchOption) error {
+		SubResourcePatch: func(ctx context.Context, _ client.Client, _ string, object client.Object, p client.Patch, _ ...client.SubResourcePatchOption) error {
 			verb := "status"
 			if s.places(object, patchBytes(object, p)) {
 				verb = "patch"
 			}
-			return w.send(s, write{s.name, verb, object, strings.Replace(s.patchWords(object, p), "status", verb, 1)}, func() error {
+			return w.send(ctx, s, write{s.name, verb, object, strings.Replace(s.patchWords(object, p), "status", verb, 1)}, func() error {
 				return s.patchJob(object, p, true)
 			})
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.DeleteOption) error {
 			var options client.DeleteOptions
 			options.ApplyOptions(o)
-			return w.send(s, write{s.name, "delete", object, deleteWords(object, &options)}, func() error {
+			return w.send(ctx, s, write{s.name, "delete", object, deleteWords(object, &options)}, func() error {
 				if job, ok := object.(*batchv1.Job); ok {
 					return s.delete(keyOf(job), options)
 				}
@@ -96,7 +96,7 @@ type (
 
 func (w *world) get(s *apiServer) getFunc {
 	return func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, o ...client.GetOption) error {
-		if err := w.read(s, "get"); err != nil {
+		if err := w.read(ctx, s, "get"); err != nil {
 			return err
 		}
 		if set, ok := object.(*group.JobSet); ok {
@@ -118,7 +118,7 @@ func (w *world) get(s *apiServer) getFunc {
 
 func (w *world) list(s *apiServer) listFunc {
 	return func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
-		if err := w.read(s, "list"); err != nil {
+		if err := w.read(ctx, s, "list"); err != nil {
 			return err
 		}
 		if names, ok := list.(*metav1.PartialObjectMetadataList); ok && names.Kind == "JobList" {
@@ -149,13 +149,13 @@ func patchBytes(object client.Object, p client.Patch) []byte {
 }
 
 // reach fails when the manager can't talk to a cluster. A reconcile talks to a worker only within
-// the worker's share.
-func (w *world) reach(s *apiServer) error {
+// the worker's share, and holds the answers.
+func (w *world) reach(ctx context.Context, s *apiServer) error {
 	if w.killed {
 		return errKilled
 	}
-	if w.workers[s.name] != nil && w.reconciles && !w.limiter.isBusy(s.name) {
-		w.fail("a request to worker %s without a place for it", s.name)
+	if w.workers[s.name] != nil && w.reconciles && (!w.limiter.isBusy(s.name) || ctx.Value(heldIn(s.name)) == nil) {
+		w.fail("a request to worker %s without a place for it, or whose answer isn't held", s.name)
 	}
 	if worker := w.workers[s.name]; worker != nil && worker.isAway() {
 		return clusters.ErrNotConnected
@@ -163,8 +163,8 @@ func (w *world) reach(s *apiServer) error {
 	return nil
 }
 
-func (w *world) read(s *apiServer, verb string) error {
-	if err := w.reach(s); err != nil {
+func (w *world) read(ctx context.Context, s *apiServer, verb string) error {
+	if err := w.reach(ctx, s); err != nil {
 		return err
 	}
 	if w.refuses == nil {
@@ -174,8 +174,8 @@ func (w *world) read(s *apiServer, verb string) error {
 }
 
 // send is the way of every write of the manager.
-func (w *world) send(s *apiServer, sent write, do func() error) error {
-	if err := w.reach(s); err != nil {
+func (w *world) send(ctx context.Context, s *apiServer, sent write, do func() error) error {
+	if err := w.reach(ctx, s); err != nil {
 		return err
 	}
 	if w.refuses != nil {

@@ -101,9 +101,15 @@ func (v *fakeWorker) Synced() bool              { return !v.isAway() }
 func (v *fakeWorker) LastStart() time.Time      { return time.Time{} }
 func (v *fakeWorker) Client() client.Client     { return v.world.client(v.api) }
 func (v *fakeWorker) Ledger() *placement.Ledger { return v.ledger }
+
+// Hold implements worker: the world fails on a request whose answer isn't held.
 func (v *fakeWorker) Hold(ctx context.Context) (context.Context, func()) {
-	return ctx, func() {}
+	return context.WithValue(ctx, heldIn(v.Name()), true), func() {}
 }
+
+// heldIn is the key of a context for requests to a worker whose answers are held.
+type heldIn string
+
 func (v *fakeWorker) Mirrors() []packed.Facts {
 	var facts []packed.Facts
 	for _, m := range v.seen {
