@@ -40,9 +40,12 @@ func planDeleting(s *Snapshot) Plan {
 			waits = true
 		}
 	}
-	if !waits && s.hasFinalizer() { // somebody else's may hold it longer
-		plan.confirmGone(s)
-		plan.Actions = append(plan.Actions, RemoveFinalizer{Stopped: s.hasStopped()})
+	if waits {
+		return plan
+	}
+	plan.confirmGone(s)
+	if s.hasFinalizer() { // somebody else's may hold it longer
+		plan.Actions, plan.Again = append(plan.Actions, RemoveFinalizer{Stopped: s.hasStopped()}), true
 	}
 	return plan
 }
@@ -54,15 +57,20 @@ func (s *Snapshot) hasStopped() bool {
 }
 
 // confirmGone looks for mirrors by name that the watches don't show, as they may have lost their
-// marks. A worker has the time for its answers that it has for releasing a Job, until the finalizer
-// is removed: then it isn't asked any more.
+// marks. A worker has the time for its answers that it has for releasing a Job. One that is overdue
+// is asked beside, for as long as somebody else's finalizer holds the Job.
 func (p *Plan) confirmGone(s *Snapshot) {
 	for _, w := range s.holders() {
-		if !w.Synced || w.Mirror != nil || w.Orphan != nil {
-			continue
-		}
-		if p.awaitRelease(s, w); !s.isOverdue(w) {
-			p.Actions, p.Again = append(p.Actions, ConfirmLeft{At{Name: w.Name}}), true
+		confirm := ConfirmLeft{At{Name: w.Name}}
+		switch {
+		case !w.Synced || w.Mirror != nil || w.Orphan != nil:
+		case s.isOverdue(w):
+			if p.awaitRelease(s, w); !s.hasFinalizer() {
+				p.attempt(s, w, confirm)
+			}
+		case s.hasFinalizer():
+			p.awaitRelease(s, w)
+			p.Actions = append(p.Actions, confirm)
 		}
 	}
 }

@@ -353,27 +353,55 @@ func TestADeletedJobWaitsForAnswersForABound(t *testing.T) {
 	}
 }
 
-// What such a worker has is deleted as soon as it answers.
+// What such a worker has is deleted as soon as it answers, also if another's finalizer holds the Job
+// until then, or for longer.
 func TestAMirrorIsFoundThatItsWorkerDidntShow(t *testing.T) {
-	w := newWorld(t)
-	runs(w)
-	a := w.worker("a")
-	a.api.change(jobKey, func(m *batchv1.Job) { delete(m.Labels, v1alpha1.LabelOrigin) })
-	w.mayRunTwice = true
-	w.refuses = func(sent write) error {
-		if sent.server == "a" && sent.verb == "get" {
-			return apierrors.NewTimeoutError("slow", 1)
-		}
-		return nil
-	}
-	w.deletes(background)
-	w.step(5 * time.Minute)
-	if w.hub.jobs[jobKey] != nil || a.api.jobs[jobKey] == nil {
-		w.fail("ends as:\n%s", w.state())
-	}
-	w.refuses = nil
-	w.step(5 * time.Minute)
-	if a.api.jobs[jobKey] != nil || len(w.store.records) > 0 {
-		w.fail("left with %d records:\n%s", len(w.store.records), w.state())
+	for name, row := range map[string]struct{ isHeld, isLetGo bool }{
+		"nothing holds it":             {},
+		"another's finalizer holds it": {isHeld: true},
+		"... for a while":              {isHeld: true, isLetGo: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			runs(w)
+			a := w.worker("a")
+			a.api.change(jobKey, func(m *batchv1.Job) { delete(m.Labels, v1alpha1.LabelOrigin) })
+			w.mayRunTwice = true
+			w.refuses = func(sent write) error {
+				if sent.server == "a" && sent.verb == "get" {
+					return apierrors.NewTimeoutError("slow", 1)
+				}
+				return nil
+			}
+			if row.isHeld {
+				w.edits("is held", func(job *batchv1.Job) { job.Finalizers = append(job.Finalizers, "example.org/hold") })
+			}
+			w.deletes(background)
+			w.step(5 * time.Minute)
+			job := w.hub.jobs[jobKey]
+			if held := job != nil; held != row.isHeld || held && slices.Contains(job.Finalizers, v1alpha1.FinalizerMirror) || a.api.jobs[jobKey] == nil {
+				w.fail("ends as:\n%s", w.state())
+			}
+			if len(w.store.unreleased()["a"]) == 0 {
+				w.fail("nobody knows that the worker owes a mirror")
+			}
+			letGo := func() { w.edits("is let go", func(job *batchv1.Job) { job.Finalizers = nil }) }
+			if row.isLetGo {
+				letGo()
+				w.step(time.Minute)
+			}
+			w.refuses = nil
+			w.step(10 * time.Minute)
+			if a.api.jobs[jobKey] != nil || len(w.store.unreleased()) > 0 {
+				w.fail("left, or owed: %v:\n%s", w.store.unreleased(), w.state())
+			}
+			if row.isHeld && !row.isLetGo {
+				letGo()
+				w.step(time.Minute)
+			}
+			if len(w.store.records) > 0 {
+				w.fail("left with %d records:\n%s", len(w.store.records), w.state())
+			}
+		})
 	}
 }

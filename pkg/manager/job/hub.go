@@ -142,7 +142,7 @@ func (r *Reconciler) removeFinalizer(ctx context.Context, t *turn, a dispatch.Re
 	if err == nil && t.Job.DeletionTimestamp != nil {
 		r.accountant.count(t.Job, t.Account().Closed()) // nobody will write it
 	}
-	return result{}, client.IgnoreNotFound(err)
+	return result{changed: err == nil && len(others) > 0}, client.IgnoreNotFound(err)
 }
 
 func named(job *batchv1.Job) *batchv1.Job { return namedBy(keyOf(job)) }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -43,6 +44,10 @@ func (r *Reconciler) confirmLeft(ctx context.Context, t *turn, w worker) (done r
 		done, err = result{changed: true, void: true}, r.wroteMirror(t.record, w, existing)
 	case r.isUnmarked(t, w, existing):
 		done, err = r.mark(ctx, t, w, existing)
+	}
+	if owes := m.release != (releaseClock{}); err == nil && !done.void && owes && !slices.Contains(t.Job.Finalizers, v1alpha1.FinalizerMirror) {
+		t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.release = releaseClock{} })
+		done.changed = true // no clock begins anew: nothing waits for the worker any more
 	}
 	if err == nil && (m.isMissed || !m.isConfirmed) {
 		t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.isMissed, m.isConfirmed = false, true })
