@@ -15,7 +15,8 @@ import (
 
 // A worker releases a Job when it has no mirror of the Job any more. It may take ReleaseTimeout for
 // that, and as long as the Job's Pods may take to terminate. Then it counts for this Job as a
-// worker that is lost, and the hub waits for it no longer. An unreachable worker is judged by its
+// worker that is lost, and the hub waits for it no longer. While the Job waits for its turn to make
+// requests there, the time stands still, within a bound. An unreachable worker is judged by its
 // loss.
 
 // maxGraceSeconds bounds the grace period that counts: the API allows any.
@@ -63,8 +64,7 @@ func (p *Plan) awaitRelease(s *Snapshot, w *Worker) {
 		p.After = wake.Soonest(p.After, wake.Until(s.orNow(w.ReleaseSince).Add(s.releaseTimeout()), s.Now))
 		return
 	}
-	p.Reports = append(p.Reports, warn(v1alpha1.EventNotReleased, "Worker "+w.Name+" hasn't removed the Job "+s.Key.String()+
-		" within "+s.releaseTimeout().String()+w.whyNotReleased()))
+	p.Reports = append(p.Reports, warn(v1alpha1.EventNotReleased, "Worker "+w.Name+s.owes(w)))
 }
 
 // orNow is since when something is waited for, of which this may be the first look.
@@ -73,6 +73,15 @@ func (s *Snapshot) orNow(since time.Time) time.Time {
 		return s.Now
 	}
 	return since
+}
+
+// owes says what an overdue worker hasn't done.
+func (s *Snapshot) owes(w *Worker) string {
+	job, within := s.Key.String(), " within "+s.releaseTimeout().String()
+	if w.Mirror == nil && w.Orphan == nil {
+		return " hasn't answered whether it has the Job " + job + within
+	}
+	return " hasn't removed the Job " + job + within + w.whyNotReleased()
 }
 
 func (w *Worker) whyNotReleased() string {

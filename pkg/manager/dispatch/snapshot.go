@@ -154,7 +154,7 @@ type Worker struct {
 	// Cleanups counts the attempts to remove a mirror that the Job has no use for.
 	Cleanups Attempts
 	// ReleaseSince is since when the worker is to remove a mirror; zero: it is not. Times in which it
-	// was not connected are left out.
+	// was not connected, or the Job waited for a place of it, are left out.
 	ReleaseSince time.Time
 	// Refusal is why the worker last refused to stop or delete a mirror; empty: it did not.
 	Refusal string

@@ -164,11 +164,21 @@ func (r *Reconciler) act(ctx context.Context, t *turn, action dispatch.Action) (
 // inShare calls what makes requests to a worker within the worker's share of the reconciles.
 // Namespaces take turns for a place in it.
 func (r *Reconciler) inShare(ctx context.Context, t *turn, w worker, call func(context.Context) error) error {
-	if !r.limiter.acquire(w.Name(), t.Key) {
+	if !r.acquire(t, w) {
 		return errWorkerBusy
 	}
 	defer r.limiter.release(w.Name())
 	return t.asks(ctx, w, call)
+}
+
+// acquire takes a place of a worker. False: there is none, and the Job waits for one. That doesn't
+// count as time that the worker takes.
+func (r *Reconciler) acquire(t *turn, w worker) bool {
+	has := r.limiter.acquire(w.Name(), t.Key)
+	if !has {
+		t.record.pauseRelease(w.Name(), r.clock.Now())
+	}
+	return has
 }
 
 // asks calls what makes requests to a worker, and uses the answers. Large ones count until it ends.

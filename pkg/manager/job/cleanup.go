@@ -20,7 +20,7 @@ func (r *Reconciler) cleanUp(ctx context.Context, t *turn, actions []dispatch.Mi
 		if !ok || !t.record.beginCleanup(w.Name()) {
 			continue
 		}
-		if !r.limiter.acquire(w.Name(), t.Key) {
+		if !r.acquire(t, w) {
 			t.record.endCleanup(w.Name(), nil)
 			continue // the limiter enqueues the Job
 		}
@@ -77,18 +77,18 @@ func (r *record) endCleanup(worker string, attempted *time.Time) {
 	})
 }
 
-// releaseClock counts how long a worker has had for removing a mirror, while it was connected. The
-// zero value doesn't run.
+// releaseClock counts how long a worker has had for removing a mirror, while it was connected and
+// could be asked. The zero value doesn't run.
 type releaseClock struct {
 	// began is when it was started, later by the pauses that have ended.
 	began time.Time
-	// pausedAt is when the worker was found not to be connected; zero: it is. paused adds up the
-	// pauses that have ended.
+	// pausedAt is when the worker was found not to be connected, or the Job to wait for a place of the
+	// worker; zero: neither. paused adds up the pauses that have ended.
 	pausedAt time.Time
 	paused   time.Duration
 }
 
-// maxPaused bounds the pauses: a worker may come and go.
+// maxPaused bounds the pauses: a worker may come and go, and its places may be taken for long.
 const maxPaused = 15 * time.Minute
 
 // since is when the clock would have been started without the pauses; zero: it doesn't run.
@@ -111,6 +111,15 @@ func (c *releaseClock) run(pauses bool, now time.Time) {
 		c.paused += began.Sub(c.began)
 		c.began, c.pausedAt = began, time.Time{}
 	}
+}
+
+// pauseRelease has a worker's clock pause until the next look: the Job waits for a place.
+func (r *record) pauseRelease(worker string, now time.Time) {
+	r.update(func(memory *memory) {
+		if m := memory.mirrors[worker]; m != nil && !m.release.began.IsZero() {
+			m.release.run(true, now)
+		}
+	})
 }
 
 // release keeps the time that workers have for removing mirrors, and which take too long.

@@ -315,10 +315,12 @@ func TestADeletedJobWaitsForAnswersForABound(t *testing.T) {
 		asked string
 		waits bool
 		gets  int
+		// queues is for how long it waits for a place.
+		queues time.Duration
 	}{
 		"the worker fails": {given: func(*world) {}, asked: "a", waits: true, gets: 20},
-		"all its places are taken": {
-			given: func(w *world) { w.fills("a") }, asked: "a", waits: true, // and who has them never gives them back
+		"all its places are taken": { // and who has them never gives them back
+			given: func(w *world) { w.fills("a") }, asked: "a", waits: true, queues: maxPaused,
 		},
 		"one that had it before": {given: func(w *world) {
 			w.store.open(jobKey).updateMirror("b", func(m *mirrorMemory) { m.created, m.takenBack = "uid", "why" })
@@ -342,11 +344,46 @@ func TestADeletedJobWaitsForAnswersForABound(t *testing.T) {
 			if waits := w.hub.jobs[jobKey] != nil; waits != row.waits {
 				w.fail("it waits: %v:\n%s", waits, w.state())
 			}
+			if w.step(row.queues); (w.hub.jobs[jobKey] != nil) != row.waits {
+				w.fail("it waits no longer:\n%s", w.state())
+			}
 			w.step(2 * time.Minute)
 			if w.hub.jobs[jobKey] != nil || gets > row.gets {
 				w.fail("it's left, or its worker was asked %d times:\n%s", gets, w.state())
 			}
-			if told := slices.Contains(reasons(w.events), v1alpha1.EventNotReleased); told != row.waits {
+			told := slices.ContainsFunc(w.events, func(e string) bool {
+				return strings.Contains(e, "NotReleased: Worker a hasn't answered whether it has the Job team/train within 1m30s")
+			})
+			if told != row.waits {
+				w.fail("events %q", w.events)
+			}
+		})
+	}
+}
+
+// A deleted Job waits for a place of its worker for longer than the worker may take: then it asks
+// the worker all the same, which isn't said to be late.
+func TestNoWorkerIsLateForADeletedJobThatWaitsForAPlace(t *testing.T) {
+	for name, marks := range map[string]func(*batchv1.Job){
+		"the mirror is shown": func(*batchv1.Job) {},
+		"it isn't":            func(m *batchv1.Job) { delete(m.Labels, v1alpha1.LabelOrigin) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			runs(w)
+			w.worker("a").api.change(jobKey, marks)
+			w.fills("a")
+			w.deletes(background)
+			w.step(5 * time.Minute)
+			if w.hub.jobs[jobKey] == nil || w.worker("a").api.jobs[jobKey] == nil {
+				w.fail("it doesn't wait:\n%s", w.state())
+			}
+			w.limiter.release("a")
+			w.step(time.Minute)
+			if w.hub.jobs[jobKey] != nil || w.worker("a").api.jobs[jobKey] != nil {
+				w.fail("it's left:\n%s", w.state())
+			}
+			if slices.ContainsFunc(w.events, func(e string) bool { return strings.Contains(e, "hasn't") }) {
 				w.fail("events %q", w.events)
 			}
 		})
