@@ -12,23 +12,20 @@ import (
 )
 
 // Limits of what is remembered of a worker's mirrors beside its cache: its answers, until the cache
-// shows them, and the last states of mirrors that are gone. In bytes as they are decoded, those of
-// more than smallHeld take maxHeld at most, by worker, of which last states leave half to answers.
-// A Job without any text has half of smallHeld.
+// shows them, and the last states of mirrors that are gone. All of a worker together takes maxHeld
+// at most, in bytes as they are decoded. The sum up to which something is still added differs: what
+// is smaller, or matters more, finds room for longer.
 const (
+	maxHeld          = 32 << 20 // for answers without what is large in them
+	maxWithOutline   = 24 << 20 // for last states without it
+	maxWithAnswer    = 16 << 20 // for whole answers
+	maxWithLastState = 8 << 20  // for whole last states
+	// smallHeld is the largest answer or last state from which what is large has been left out. A Job
+	// without any text has half of it.
 	smallHeld = 16 << 10
-	maxHeld   = 16 << 20
 	// maxLast is the largest last state that is remembered whole.
 	maxLast = 64 << 10
 )
-
-// large is what of some bytes counts.
-func large(bytes int64) int64 {
-	if bytes <= smallHeld {
-		return 0
-	}
-	return bytes
-}
 
 // countLocked brings up to date what counts of a Job's mirror in a worker.
 func (s *store) countLocked(r *record, worker string) {
@@ -36,49 +33,60 @@ func (s *store) countLocked(r *record, worker string) {
 	if m == nil || s.records[r.key] != r {
 		return
 	}
-	bytes := m.write.large
-	if m.last != nil {
-		bytes += m.lastLarge
+	if m.last == nil {
+		m.lastBytes = 0
 	}
-	s.countAsLocked(r, worker, bytes)
+	s.countAsLocked(r, worker, m.write.bytes+m.lastBytes)
 }
 
 func (s *store) countAsLocked(r *record, worker string, bytes int64) {
 	m := r.mirrors[worker]
-	if m == nil || m.counted == bytes {
+	if m == nil {
 		return
 	}
-	if s.largeBytes[worker] += bytes - m.counted; s.largeBytes[worker] == 0 {
-		delete(s.largeBytes, worker)
+	if s.heldBytes[worker] += bytes - m.counted; s.heldBytes[worker] == 0 {
+		delete(s.heldBytes, worker)
 	}
-	if m.counted = bytes; bytes > 0 {
-		link(s.large, worker, r)
+	if m.counted = bytes; bytes > 0 && m.write.bytes > 0 {
+		link(s.answered, worker, r)
 	} else {
-		unlink(s.large, worker, r)
+		unlink(s.answered, worker, r)
 	}
 }
 
-// holdAnswer remembers a worker's answer; false: there's no room for it.
-func (r *record) holdAnswer(worker string, write ownWrite) (held bool) {
+// holdAnswer remembers a worker's answer, if need be without what is large in it; false: there's no
+// room for it.
+func (r *record) holdAnswer(worker string, answer *batchv1.Job, bytes int64, now time.Time) (held bool) {
+	light := *answer
+	mirror.LightenMirror(&light)
+	lightBytes := decoded.Size(&light)
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()
-	if !r.store.hasRoomLocked(worker, write) {
-		return false
-	}
-	r.updateMirrorLocked(worker, func(m *mirrorMemory) { m.write = write })
-	return true
+	r.updateMirrorLocked(worker, func(m *mirrorMemory) {
+		held = true
+		switch {
+		case r.store.hasRoomLocked(worker, m, bytes, maxWithAnswer, now):
+			m.write = ownWrite{job: answer, at: now, bytes: bytes}
+		case lightBytes <= smallHeld && r.store.hasRoomLocked(worker, m, lightBytes, maxHeld, now):
+			m.write = ownWrite{job: &light, at: now, bytes: lightBytes}
+		default:
+			held = false
+		}
+	})
+	return held
 }
 
-// hasRoomLocked reports whether there's room for an answer, if need be without those that have
-// expired.
-func (s *store) hasRoomLocked(worker string, write ownWrite) bool {
-	if write.large == 0 || s.largeBytes[worker]+write.large <= maxHeld {
+// hasRoomLocked reports whether the sum stays within a limit with an answer in the place of the last
+// one, if need be without answers that have expired.
+func (s *store) hasRoomLocked(worker string, m *mirrorMemory, bytes, limit int64, now time.Time) bool {
+	fits := func() bool { return s.heldBytes[worker]-m.write.bytes+bytes <= limit }
+	if fits() {
 		return true
 	}
-	for r := range s.large[worker] {
-		s.expireLocked(r, worker, write.at)
+	for r := range s.answered[worker] {
+		s.expireLocked(r, worker, now)
 	}
-	return s.largeBytes[worker]+write.large <= maxHeld
+	return fits()
 }
 
 // expireLocked drops an answer that the worker's cache never showed.
@@ -89,27 +97,24 @@ func (s *store) expireLocked(r *record, worker string, now time.Time) {
 	}
 }
 
-// lastState is the last state of a mirror that is gone: the whole, nil if that is too large, and of
-// a large one an outline, nil if that is large, too.
+// lastState is the last state of a mirror that is gone: the whole, nil if that is too large, and an
+// outline, nil if that is large, too.
 type lastState struct {
-	whole, outline *batchv1.Job
-	large          int64
+	whole, outline           *batchv1.Job
+	wholeBytes, outlineBytes int64
 }
 
 // lastStateOf takes a while for a large mirror.
-func lastStateOf(m *batchv1.Job) lastState {
+func lastStateOf(m *batchv1.Job) (l lastState) {
 	if m == nil {
-		return lastState{}
-	}
-	l := lastState{whole: m, large: large(decoded.Size(m))}
-	if l.large == 0 {
 		return l
 	}
-	if l.outline = outlineOf(m); decoded.Size(l.outline) > smallHeld {
-		l.outline = nil
+	if l.wholeBytes = decoded.Size(m); l.wholeBytes <= maxLast {
+		l.whole = m
 	}
-	if l.large > maxLast {
-		l.whole = nil
+	outline := outlineOf(m)
+	if l.outlineBytes = decoded.Size(outline); l.outlineBytes <= smallHeld {
+		l.outline = outline
 	}
 	return l
 }
@@ -131,11 +136,12 @@ func outlineOf(m *batchv1.Job) *batchv1.Job {
 
 // holdLocked remembers as much of a last state as there's room for; false: nothing.
 func (l lastState) holdLocked(s *store, worker string, m *mirrorMemory) (held bool) {
+	others := s.heldBytes[worker] - m.lastBytes
 	switch {
-	case l.whole != nil && (l.large == 0 || s.largeBytes[worker]+l.large <= maxHeld/2):
-		m.last, m.lastLarge = l.whole.DeepCopy(), l.large
-	case l.outline != nil:
-		m.last, m.lastLarge = l.outline.DeepCopy(), 0
+	case l.whole != nil && others+l.wholeBytes <= maxWithLastState:
+		m.last, m.lastBytes = l.whole.DeepCopy(), l.wholeBytes
+	case l.outline != nil && others+l.outlineBytes <= maxWithOutline:
+		m.last, m.lastBytes = l.outline.DeepCopy(), l.outlineBytes
 	default:
 		return false
 	}

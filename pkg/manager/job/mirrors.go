@@ -111,21 +111,19 @@ func (r *Reconciler) patchMirror(ctx context.Context, t *turn, w worker, a dispa
 		return result{}, err
 	default:
 		unmet = a.Patch.Unmet(answer) // before it's slimmed
-		if err := r.wroteMirror(t.record, w, answer); err != nil {
-			return result{}, err
-		}
+		t.countPatch(w, now)
 	}
 	t.record.updateMirror(w.Name(), func(m *mirrorMemory) {
-		if err == nil {
-			m.patches = m.patches.next(t.Snapshot, now)
-		}
 		if len(unmet) > 0 {
 			m.unmet = m.unmet.Again(a.Patch.Diff(), unmet, now)
 		} else {
 			m.unmet = dispatch.Unmet{}
 		}
 	})
-	return changed, nil
+	if err != nil {
+		return changed, nil
+	}
+	return changed, r.wroteMirror(t.record, w, answer)
 }
 
 // suspendMirror suspends a mirror that is stale, that of a shard, or one that has lost progress.
@@ -144,9 +142,6 @@ func (r *Reconciler) suspendMirror(ctx context.Context, t *turn, w worker, a dis
 	if a.Exactly && apierrors.IsConflict(err) {
 		return void, nil // likewise
 	}
-	if err == nil {
-		t.countPatch(w, r.clock.Now())
-	}
 	return done, err
 }
 
@@ -156,18 +151,16 @@ func (r *Reconciler) unfenceMirror(ctx context.Context, t *turn, w worker, a dis
 	if err != nil || job == nil || !t.isPlacedAlike(job, w.Name()) {
 		return void, err // likewise
 	}
-	done, err := r.patchAndRemember(ctx, t, w, a.Mirror, mirror.ConfirmPatch(a.Mirror))
-	if err == nil {
-		t.countPatch(w, r.clock.Now())
-	}
-	return done, err
+	return r.patchAndRemember(ctx, t, w, a.Mirror, mirror.ConfirmPatch(a.Mirror))
 }
 
+// patchAndRemember counts a patch, and remembers the answer.
 func (r *Reconciler) patchAndRemember(ctx context.Context, t *turn, w worker, m *batchv1.Job, patch []byte) (result, error) {
 	answer, err := sendPatch(ctx, w, m, patch)
 	if err != nil {
 		return result{}, err
 	}
+	t.countPatch(w, r.clock.Now())
 	return changed, r.wroteMirror(t.record, w, answer)
 }
 
@@ -225,10 +218,10 @@ func (r *Reconciler) letGo(ctx context.Context, t *turn, w worker, m *batchv1.Jo
 	return answer, err
 }
 
-// wroteMirror remembers a mirror as its worker answered. If its answers take too much memory, the
-// next turn reads it again: the worker's watch shows them. A worker that makes one that large can't
-// take the Job: an API server's have about the size of what was sent. One that has removed the
-// mirror's marks with the write shows the mirror no more.
+// wroteMirror remembers a mirror as its worker answered. If there's no room for it, even without
+// what is large in it, the next turn waits for the worker's watch to show it. A worker that makes
+// one that is too large can't take the Job: an API server's have about the size of what was sent.
+// One that has removed the mirror's marks with the write shows the mirror no more.
 func (r *Reconciler) wroteMirror(rec *record, w worker, answer *batchv1.Job) error {
 	if answer.Labels[v1alpha1.LabelOrigin] == "" || mirror.HubUID(answer) == "" {
 		rec.updateMirror(w.Name(), func(m *mirrorMemory) { m.isMissed, m.write = true, ownWrite{} })
@@ -236,11 +229,11 @@ func (r *Reconciler) wroteMirror(rec *record, w worker, answer *batchv1.Job) err
 	}
 	mirror.SlimMirror(answer)
 	size := decoded.Size(answer)
-	if size > maxHeld {
+	if size > maxWithAnswer {
 		return &refusalError{worker: w.Name(), reason: v1alpha1.EventMirrorRefused,
 			text: fmt.Sprintf("answers with Jobs that are too large to be remembered, the last one with %d bytes", size)}
 	}
-	if !rec.holdAnswer(w.Name(), ownWrite{job: answer, at: r.clock.Now(), large: large(size)}) {
+	if !rec.holdAnswer(w.Name(), answer, size, r.clock.Now()) {
 		return &workerError{w.Name(), errUnshown}
 	}
 	return nil

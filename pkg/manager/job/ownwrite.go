@@ -24,8 +24,8 @@ type ownWrite struct {
 	// isGone: nothing keeps what was deleted.
 	isGone bool
 	at     time.Time
-	// large is what a large answer of a worker takes in memory.
-	large int64
+	// bytes is what an answer of a worker takes in memory.
+	bytes int64
 }
 
 // hasExpired reports whether an answer is remembered in vain.

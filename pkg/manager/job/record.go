@@ -114,9 +114,9 @@ type obstacle struct {
 // mirrorMemory is what is remembered of a Job's mirror in one worker.
 type mirrorMemory struct {
 	// last is the last state of a mirror that had ended when it was deleted, that is missed, or that
-	// was taken back; nil: none. lastLarge is what a large one takes in memory.
+	// was taken back; nil: none. lastBytes is what it takes in memory.
 	last      *batchv1.Job
-	lastLarge int64
+	lastBytes int64
 	// isReplaced: this process has deleted the last mirror.
 	isReplaced bool
 	// isMissed: the watch shows the mirror no more, and nobody has deleted it. It may have lost its
@@ -162,7 +162,7 @@ type mirrorMemory struct {
 	refusal    string
 	// rejected are the states of hub Job and mirror whose status the hub rejected.
 	rejected string
-	// counted is what of this is counted as large.
+	// counted is what of this is counted in the store's heldBytes.
 	counted int64
 }
 

@@ -30,12 +30,12 @@ type store struct {
 	// maxNames, those that aren't registered are left out.
 	names        map[string]int
 	isRegistered func(worker string) bool
-	// mirrored has the Jobs with a mirror that this process has written to in a worker; large has
-	// those of which something large is remembered that it has said of the mirror, largeBytes in all;
-	// kept has those with a mirror that the worker should have removed.
-	mirrored, large, kept map[string]map[*record]struct{}
-	largeBytes            map[string]int64
-	runtimes              *line.Runtimes
+	// mirrored has the Jobs with a mirror that this process has written to in a worker; answered has
+	// those of which an answer of the worker is remembered; kept has those with a mirror that the
+	// worker should have removed. heldBytes is what answers and last states take, by worker.
+	mirrored, answered, kept map[string]map[*record]struct{}
+	heldBytes                map[string]int64
+	runtimes                 *line.Runtimes
 	// waiting are the Jobs to be reconciled when a worker has more free capacity, or another state.
 	waiting map[types.NamespacedName]struct{}
 	// heldBack are the Jobs to be reconciled when the labels of their namespace change.
@@ -50,11 +50,11 @@ func newStore(runtimes *line.Runtimes) *store {
 		counts:   map[status]int{},
 		names:    map[string]int{},
 		mirrored: map[string]map[*record]struct{}{},
-		large:    map[string]map[*record]struct{}{},
+		answered: map[string]map[*record]struct{}{},
 		kept:     map[string]map[*record]struct{}{},
 		runtimes: runtimes,
 
-		largeBytes:   map[string]int64{},
+		heldBytes:    map[string]int64{},
 		isRegistered: func(string) bool { return false },
 		waiting:      map[types.NamespacedName]struct{}{},
 		heldBack:     map[types.NamespacedName]struct{}{},

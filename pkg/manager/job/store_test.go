@@ -237,9 +237,9 @@ func TestMirrorsAreFoundByWorker(t *testing.T) {
 		slices.Sort(names)
 		return names
 	}
-	writes := func(name, worker string, large int) *record {
+	writes := func(name, worker string, bytes int) *record {
 		r := s.open(types.NamespacedName{Name: name})
-		r.updateMirror(worker, func(m *mirrorMemory) { m.write = ownWrite{job: state("m", "1"), at: noon, large: int64(large)} })
+		r.updateMirror(worker, func(m *mirrorMemory) { m.write = ownWrite{job: state("m", "1"), at: noon, bytes: int64(bytes)} })
 		return r
 	}
 	for _, name := range []string{"one", "two", "three", "four"} {
@@ -252,12 +252,12 @@ func TestMirrorsAreFoundByWorker(t *testing.T) {
 	writes("two", "a", 0)
 	s.observeMirror("a", types.NamespacedName{Name: "three"}, nil, nil, noon)
 	s.forget(types.NamespacedName{Name: "four"}, unseen)
-	if bytes := s.largeBytes["a"]; bytes != smallHeld+1 || len(s.large["a"]) != 1 || len(s.large["b"]) != 0 {
-		t.Errorf("%d bytes in %d large answers", bytes, len(s.large["a"]))
+	if bytes := s.heldBytes["a"]; bytes != smallHeld+1 || len(s.answered["a"]) != 1 || len(s.answered["b"]) != 0 {
+		t.Errorf("%d bytes in %d answers", bytes, len(s.answered["a"]))
 	}
-	hasRoom := s.hasRoomLocked("a", ownWrite{at: noon.Add(2 * ownWriteExpires), large: maxHeld})
-	if !hasRoom || len(s.largeBytes) > 0 || s.open(types.NamespacedName{Name: "one"}).mirrors["a"].write.job != nil {
-		t.Errorf("%d bytes of answers that have expired", s.largeBytes["a"])
+	hasRoom := s.hasRoomLocked("a", &mirrorMemory{}, maxHeld, maxHeld, noon.Add(2*ownWriteExpires))
+	if !hasRoom || len(s.heldBytes) > 0 || s.open(types.NamespacedName{Name: "one"}).mirrors["a"].write.job != nil {
+		t.Errorf("%d bytes of answers that have expired", s.heldBytes["a"])
 	}
 	three := s.open(types.NamespacedName{Name: "three"})
 	three.update(func(*memory) { three.forgetMirrorsLocked() })
@@ -266,8 +266,8 @@ func TestMirrorsAreFoundByWorker(t *testing.T) {
 	}
 	s.forgetWorker("a")
 	s.forget(types.NamespacedName{Name: "one"}, unseen)
-	if len(s.mirrored)+len(s.large)+len(s.largeBytes) > 0 {
-		t.Errorf("left behind: %v, %v, %v", s.mirrored, s.large, s.largeBytes)
+	if len(s.mirrored)+len(s.answered)+len(s.heldBytes) > 0 {
+		t.Errorf("left behind: %v, %v, %v", s.mirrored, s.answered, s.heldBytes)
 	}
 }
 
@@ -330,7 +330,7 @@ func BenchmarkWorkerOfManyJobs(b *testing.B) {
 	})
 	b.Run("answers", func(b *testing.B) {
 		for b.Loop() {
-			s.hasRoomLocked("a", ownWrite{at: noon, large: maxHeld})
+			s.hasRoomLocked("a", &mirrorMemory{}, maxHeld, maxHeld, noon)
 		}
 	})
 	b.Run("keeps none", func(b *testing.B) {
@@ -345,13 +345,13 @@ func TestWhatARestoredWorkerOwesStays(t *testing.T) {
 	s := newStore(line.NewRuntimes())
 	r := s.open(types.NamespacedName{Name: "job"})
 	r.updateMirror("a", func(m *mirrorMemory) {
-		m.write, m.created, m.refusal = ownWrite{job: state("m", "9"), at: noon, large: smallHeld + 1}, "m", "no"
+		m.write, m.created, m.refusal = ownWrite{job: state("m", "9"), at: noon, bytes: smallHeld + 1}, "m", "no"
 		m.release.run(false, noon)
 		m.cleanups = m.cleanups.Next(noon)
 	})
 	s.forgetAnswers("a")
 	m := r.read(noon).mirrors["a"]
-	if m.write != (ownWrite{}) || m.created != "" || len(s.largeBytes)+len(s.large) != 0 {
+	if m.write != (ownWrite{}) || m.created != "" || len(s.heldBytes)+len(s.answered) != 0 {
 		t.Errorf("what it has answered is still known: %+v", m)
 	}
 	if m.release.since(noon) != noon || m.cleanups.Count != 1 || m.refusal != "no" {

@@ -140,7 +140,11 @@ func (r *Reconciler) deleteMirror(ctx context.Context, t *turn, w worker, a disp
 		return void, err // the cache was behind: its next event enqueues the Job
 	}
 	if a.Suspend {
-		if _, err := r.patchAndRemember(ctx, t, w, a.Mirror, mirror.SuspendPatch(a.Mirror)); err != nil {
+		answer, err := sendPatch(ctx, w, a.Mirror, mirror.SuspendPatch(a.Mirror))
+		if err == nil {
+			err = r.wroteMirror(t.record, w, answer)
+		}
+		if err != nil {
 			return result{}, t.keeps(w, err)
 		}
 	}
