@@ -324,7 +324,7 @@ func TestADeletedJobWaitsForAnswersForABound(t *testing.T) {
 		},
 		"one that had it before": {given: func(w *world) {
 			w.store.open(jobKey).updateMirror("b", func(m *mirrorMemory) { m.created, m.takenBack = "uid", "why" })
-		}, asked: "b", gets: 2},
+		}, asked: "b", gets: 12}, // as Gone, less and less often
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -387,6 +387,32 @@ func TestNoWorkerIsLateForADeletedJobThatWaitsForAPlace(t *testing.T) {
 				w.fail("events %q", w.events)
 			}
 		})
+	}
+}
+
+// All places are taken of a worker that a deleted Job isn't placed on, and from which a mirror is
+// taken back: the Job doesn't wait for it, and the mirror is deleted once there's a place.
+func TestAMirrorThatIsTakenBackFromABusyWorkerIsDeleted(t *testing.T) {
+	w := newWorld(t)
+	runs(w)
+	b := w.worker("b")
+	left := aJob("train", func(m *batchv1.Job) { m.Spec.Suspend = ptr.To(true) })
+	if err := b.api.create(left); err != nil {
+		t.Fatal(err)
+	}
+	w.store.open(jobKey).updateMirror("b", func(m *mirrorMemory) { m.created, m.takenBack = left.UID, "why" })
+	w.fills("b")
+	w.deletes(background)
+	w.step(time.Minute)
+	if w.hub.jobs[jobKey] != nil || b.api.jobs[jobKey] == nil {
+		w.fail("it waits:\n%s", w.state())
+	}
+	for range w.options.WorkerConcurrency {
+		w.limiter.release("b")
+	}
+	w.step(time.Minute)
+	if b.api.jobs[jobKey] != nil || len(w.store.records) > 0 {
+		w.fail("left with %d records:\n%s", len(w.store.records), w.state())
 	}
 }
 

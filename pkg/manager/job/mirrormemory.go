@@ -75,7 +75,8 @@ func (s *store) mirroredIn(worker string) []types.NamespacedName {
 	return keysOf(s.mirrored[worker])
 }
 
-// unreleasedOf returns those of a hub Job's mirrors that workers should have removed.
+// unreleasedOf returns those of a hub Job's mirrors that workers should have removed, or from which
+// they are being taken back: the Job doesn't wait for a worker that it isn't placed on.
 func (s *store) unreleasedOf(job *batchv1.Job) (ids []usage.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +85,7 @@ func (s *store) unreleasedOf(job *batchv1.Job) (ids []usage.ID) {
 		return nil
 	}
 	for worker, m := range r.mirrors {
-		if m.unreleased && m.created != "" {
+		if (m.unreleased || m.takenBack != "") && m.created != "" {
 			ids = append(ids, usage.ID{Worker: worker, UID: m.created})
 		}
 	}
