@@ -74,7 +74,8 @@ type PartPlan struct {
 	// Situation is the name of the row that made this plan.
 	Situation Situation
 	Actions   []Action
-	// Reports are made once these actions, and those of the whole Job, have succeeded.
+	// Reports are made once these actions, those of all other parts and those of the whole Job have
+	// succeeded.
 	Reports []Report
 }
 

@@ -416,8 +416,8 @@ func TestAMirrorThatIsTakenBackFromABusyWorkerIsDeleted(t *testing.T) {
 	}
 }
 
-// What such a worker has is deleted as soon as it answers, also if another's finalizer holds the Job
-// until then, or for longer.
+// What a worker has that didn't answer is deleted as soon as it does, also if another's finalizer
+// holds the Job until then, or for longer.
 func TestAMirrorIsFoundThatItsWorkerDidntShow(t *testing.T) {
 	for name, row := range map[string]struct{ isHeld, isLetGo bool }{
 		"nothing holds it":             {},

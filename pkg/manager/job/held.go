@@ -76,8 +76,8 @@ func (r *record) holdAnswer(worker string, answer *batchv1.Job, bytes int64, now
 	return held
 }
 
-// hasRoomLocked reports whether the sum stays within a limit with an answer in the place of the last
-// one, if need be without answers that have expired.
+// hasRoomLocked reports whether the sum stays within a limit with an answer in the place of the one
+// before, if need be without answers that have expired.
 func (s *store) hasRoomLocked(worker string, m *mirrorMemory, bytes, limit int64, now time.Time) bool {
 	fits := func() bool { return s.heldBytes[worker]-m.write.bytes+bytes <= limit }
 	if fits() {

@@ -45,15 +45,24 @@ func (r *Reconciler) confirmLeft(ctx context.Context, t *turn, w worker) (done r
 	case r.isUnmarked(t, w, existing):
 		done, err = r.mark(ctx, t, w, existing)
 	}
-	if owes := m.release != (releaseClock{}); err == nil && !done.void && owes && !slices.Contains(t.Job.Finalizers, v1alpha1.FinalizerMirror) {
-		t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.release = releaseClock{} })
-		done.changed = true // no clock begins anew: nothing waits for the worker any more
+	if err == nil && !done.void {
+		done.changed = t.endRelease(w) || done.changed
 	}
 	if err == nil && (m.isMissed || !m.isConfirmed) {
 		t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.isMissed, m.isConfirmed = false, true })
 		done.changed = done.changed || m.isMissed || t.Part != nil || t.Group.ID != (group.ID{})
 	}
 	return done, err
+}
+
+// endRelease ends the time of a worker that has said that it has no mirror, if it was late: nothing
+// waits for it any more. Else the time goes on, or it would begin anew with the next look.
+func (t *turn) endRelease(w worker) (ends bool) {
+	if t.known.mirrors[w.Name()].release == (releaseClock{}) || slices.Contains(t.Job.Finalizers, v1alpha1.FinalizerMirror) {
+		return false
+	}
+	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.release = releaseClock{} })
+	return true
 }
 
 func createsNamespaces(w worker) bool { return ptr.Deref(w.View().Spec.CreateNamespaces, true) }
