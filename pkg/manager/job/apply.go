@@ -231,7 +231,6 @@ func (r *Reconciler) prepare(ctx context.Context, t *turn, plan dispatch.Plan) b
 	if plan.AwaitsCapacity {
 		t.record.await(true)
 	}
-	t.record.release(plan.Releases, t.Now)
 	if w := t.Assigned; w != nil && plan.Agreed != 0 {
 		t.record.update(func(memory *memory) {
 			if m := memory.mirrors[w.Name]; m != nil { // else no write of this process is remembered
@@ -289,7 +288,7 @@ func (r *Reconciler) refused(ctx context.Context, t *turn, refusal *refusalError
 	if refusal.blocker != nil {
 		o.blocker = r.blockers.watch(refusal.worker, refusal.blocker, t.Key, o.until)
 	}
-	t.record.passOver(refusal.worker, o)
+	t.record.passOver(refusal.worker, o, r.clock.Now())
 	conflictsTotal.WithLabelValues(refusal.worker, refusal.reason).Inc()
 	done := r.tell(ctx, t, dispatch.Report{Reason: refusal.reason, Warning: true,
 		Message: "Worker " + refusal.worker + ": " + why})

@@ -96,7 +96,7 @@ func (c *releaseClock) since(now time.Time) time.Time {
 	if c.began.IsZero() || c.pausedAt.IsZero() {
 		return c.began
 	}
-	return c.began.Add(min(now.Sub(c.pausedAt), maxPaused-c.paused))
+	return c.began.Add(min(max(now.Sub(c.pausedAt), 0), maxPaused-c.paused))
 }
 
 // run starts the clock, or has it pause or continue.

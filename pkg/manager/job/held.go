@@ -83,6 +83,10 @@ func (s *store) hasRoomLocked(worker string, m *mirrorMemory, bytes, limit int64
 	if fits() {
 		return true
 	}
+	if now.Sub(s.expiredAt[worker]) < time.Second { // very many may be asked for
+		return false
+	}
+	s.expiredAt[worker] = now
 	for r := range s.answered[worker] {
 		s.expireLocked(r, worker, now)
 	}

@@ -103,6 +103,11 @@ func TestAnAnswerWithoutRoomIsRemembered(t *testing.T) {
 			if (err == nil) != row.isSuspended || !row.isSuspended && !errors.Is(err, errUnshown) {
 				t.Errorf("suspended with %v", err)
 			}
+			if err != nil { // there may be very many such Jobs
+				if result, err := w.afterError(t.Context(), seen, 0, err); err != nil || result.RequeueAfter < time.Minute {
+					t.Errorf("the next look comes after %s (%v)", result.RequeueAfter, err)
+				}
+			}
 			next := w.look(t.Context(), jobKey)
 			if mirror.Suspended(next.Assigned.Mirror) != row.isSuspended || next.known.mirrors["a"].patches.Count != 1 {
 				t.Errorf("next, %d patches are known, and %v", next.known.mirrors["a"].patches.Count, next.Assigned.Mirror)

@@ -233,6 +233,17 @@ func TestPausesOfAReleaseAreBounded(t *testing.T) {
 	}
 }
 
+// A look takes a while, in which the Job is found to wait for a place: the clock goes on where it was.
+func TestAPauseThatEndsBeforeItBegan(t *testing.T) {
+	var clock releaseClock
+	clock.run(false, noon)
+	clock.run(true, noon.Add(2*time.Second))
+	clock.run(false, noon.Add(time.Second))
+	if since := clock.since(noon.Add(time.Minute)); !since.Equal(noon) {
+		t.Errorf("it runs since %s", since)
+	}
+}
+
 // A worker refuses a Job with megabytes of words: what is remembered of them is short.
 func TestLongRefusalsAreCut(t *testing.T) {
 	w := newWorld(t)

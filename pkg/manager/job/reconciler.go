@@ -127,6 +127,7 @@ func (r *Reconciler) step(ctx context.Context, key types.NamespacedName) (next c
 		return ctrl.Result{RequeueAfter: wait}, false, nil
 	}
 	plan := dispatch.Decide(t.Snapshot)
+	t.record.release(plan.Releases, t.Now) // before: a removal that waits for a place has a clock pause
 	r.cleanUp(ctx, t, plan.Cleanup)
 	result, err := r.apply(ctx, t, plan)
 	switch {
@@ -241,6 +242,9 @@ func (r *Reconciler) afterError(ctx context.Context, t *turn, due time.Duration,
 		return ctrl.Result{RequeueAfter: due}, nil
 	case awaitEvent:
 		log.FromContext(ctx).V(1).Info("Waiting for a newer state", "cause", err.Error())
+		if errors.Is(err, errUnshown) { // there may be very many
+			return ctrl.Result{RequeueAfter: ownWriteExpires}, nil
+		}
 		return ctrl.Result{RequeueAfter: awaitAtMost}, nil
 	case terminal:
 		wait := hubBackoff(t)

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"maps"
 	"reflect"
 	"time"
 	"unique"
@@ -276,8 +277,10 @@ func (r *record) readLocked(now time.Time) known {
 }
 
 // passOver remembers why a worker can't take the Job for now.
-func (r *record) passOver(worker string, o obstacle) {
+func (r *record) passOver(worker string, o obstacle, now time.Time) {
+	o.reason = unique.Make(o.reason).Value() // many Jobs and workers have the same
 	r.update(func(m *memory) {
+		maps.DeleteFunc(m.passedOver, func(_ string, before obstacle) bool { return before.until.Before(now) })
 		if m.passedOver == nil {
 			m.passedOver = map[string]obstacle{}
 		}

@@ -32,9 +32,11 @@ type store struct {
 	isRegistered func(worker string) bool
 	// mirrored has the Jobs with a mirror that this process has written to in a worker; answered has
 	// those of which an answer of the worker is remembered; kept has those with a mirror that the
-	// worker should have removed. heldBytes is what answers and last states take, by worker.
+	// worker should have removed. heldBytes is what answers and last states take, by worker, and
+	// expiredAt when answers there were last dropped that have expired.
 	mirrored, answered, kept map[string]map[*record]struct{}
 	heldBytes                map[string]int64
+	expiredAt                map[string]time.Time
 	runtimes                 *line.Runtimes
 	// waiting are the Jobs to be reconciled when a worker has more free capacity, or another state.
 	waiting map[types.NamespacedName]struct{}
@@ -55,6 +57,7 @@ func newStore(runtimes *line.Runtimes) *store {
 		runtimes: runtimes,
 
 		heldBytes:    map[string]int64{},
+		expiredAt:    map[string]time.Time{},
 		isRegistered: func(string) bool { return false },
 		waiting:      map[types.NamespacedName]struct{}{},
 		heldBack:     map[types.NamespacedName]struct{}{},
@@ -201,6 +204,7 @@ func (s *store) forgetWorker(worker string) {
 		s.unlinkMirrorLocked(r, worker)
 		delete(r.mirrors, worker)
 	}
+	delete(s.expiredAt, worker)
 }
 
 // forgetAnswers drops what a worker has said of the mirrors there. What it owes, and how often it

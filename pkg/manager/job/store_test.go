@@ -143,7 +143,7 @@ func TestForgottenStaysForgotten(t *testing.T) {
 		t.Error("the record isn't forgotten")
 	}
 	rec.await(true)
-	rec.passOver("a", obstacle{reason: "refused", until: noon.Add(time.Hour)})
+	rec.passOver("a", obstacle{reason: "refused", until: noon.Add(time.Hour)}, noon)
 	rec.updateMirror("a", func(m *mirrorMemory) { m.answer = "quota" })
 	if changed := rec.wrote(running(job), noon); changed != nil {
 		t.Errorf("a write's answer changed %v", changed)
@@ -158,8 +158,8 @@ func TestForgottenStaysForgotten(t *testing.T) {
 
 func TestPassedOverExpires(t *testing.T) {
 	rec := newStore(line.NewRuntimes()).open(types.NamespacedName{Name: "one"})
-	rec.passOver("a", obstacle{reason: "name taken", until: noon.Add(time.Minute)})
-	rec.passOver("b", obstacle{reason: "refused", until: noon.Add(time.Hour)})
+	rec.passOver("a", obstacle{reason: "name taken", until: noon.Add(time.Minute)}, noon)
+	rec.passOver("b", obstacle{reason: "refused", until: noon.Add(time.Hour)}, noon)
 	if got, want := rec.read(noon).passedOver, map[string]string{"a": "name taken", "b": "refused"}; !maps.Equal(got, want) {
 		t.Errorf("at first: %v, want %v", got, want)
 	}

@@ -95,9 +95,10 @@ func Restricted[W interface{ Name() string }](passedOver map[string]string, work
 	if passedOver == nil {
 		passedOver = map[string]string{}
 	}
+	why := fmt.Sprintf("not where %s runs (%s)", of, worker) // one text for all: many Jobs may wait
 	for _, w := range all {
 		if w.Name() != worker && passedOver[w.Name()] == "" {
-			passedOver[w.Name()] = fmt.Sprintf("not where %s runs (%s)", of, worker)
+			passedOver[w.Name()] = why
 		}
 	}
 	return passedOver

@@ -58,3 +58,19 @@ func TestALargeJobIsNotReadForEachCandidate(t *testing.T) {
 		t.Errorf("%v allocations for one candidate", n)
 	}
 }
+
+// A tenant's Jobs find no nodes in a worker, one after another. Whenever that ends for one, the Jobs
+// that wait for room there aren't judged again.
+func TestJobsThatWaitForRoomArentJudgedWhenAStockoutEnds(t *testing.T) {
+	h := newHall()
+	h.asks(t, "runs", 8)
+	if answer := h.asks(t, "waits", 1); answer.Cluster != "" {
+		t.Fatalf("it's placed on %q", answer.Cluster)
+	}
+	w := h.waiters[types.NamespacedName{Namespace: "team", Name: "waits"}]
+	before := w.Needs["a"]
+	h.stockouts.ended("a", "")
+	if need := w.Needs["a"]; before.Pods == 0 || need != before {
+		t.Errorf("it needs %+v there, and before %+v", need, before)
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/line/stockout"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // stockouts are the shapes of Pods that workers didn't start in time.
@@ -27,10 +28,10 @@ type stockouts struct {
 	ends map[end]bool
 }
 
-// end is the second in which a worker isn't out any more for some shapes.
+// end is the second in which a worker isn't out any more for some shapes of a namespace, or of all.
 type end struct {
-	worker string
-	at     int64
+	worker, namespace string
+	at                int64
 }
 
 // of is what is known for one Job.
@@ -87,7 +88,7 @@ func (s *jobStockouts) chosen(worker string, timeout time.Duration) {
 	s.mu.Unlock()
 	if tries {
 		s.line.workers.StockoutsChanged(worker)
-		s.endAt(worker, until)
+		s.endAt(worker, "", until)
 	}
 }
 
@@ -105,7 +106,11 @@ func (s *stockouts) failed(worker string, job *batchv1.Job, timeout time.Duratio
 	s.line.jobs.Enqueue(slices.DeleteFunc(s.line.jobs.AwaitingPods(worker), func(key types.NamespacedName) bool {
 		return !forAll && key.Namespace != job.Namespace // it's nothing to them
 	})...)
-	s.endAt(worker, until)
+	namespace := job.Namespace
+	if forAll {
+		namespace = ""
+	}
+	s.endAt(worker, namespace, until)
 }
 
 // look records that a Pod of the Job has started in a worker, if it waited there, or was sent there
@@ -120,18 +125,23 @@ func (s *jobStockouts) look(w *dispatch.Worker) {
 	s.mu.Unlock()
 	if is {
 		s.line.workers.StockoutsChanged(w.Name)
-		s.line.WorkerChanged(w.Name)
+		s.ended(w.Name, "")
 	}
 }
 
-// endAt has the Jobs that wait looked at when a worker isn't out any more: once for all that end
-// within a second.
-func (s *stockouts) endAt(worker string, until time.Time) {
+// ended has the Jobs of a namespace, or of all, looked at that wait because a worker was out.
+func (s *stockouts) ended(worker, namespace string) {
+	s.line.Changed(worker, placement.Change{Kinds: placement.AnyChange, Namespace: namespace})
+}
+
+// endAt has them looked at when the worker isn't out any more: once for all shapes for which that
+// ends within a second.
+func (s *stockouts) endAt(worker, namespace string, until time.Time) {
 	at := until.Truncate(time.Second)
 	if at.Before(until) {
 		at = at.Add(time.Second)
 	}
-	end := end{worker, at.Unix()}
+	end := end{worker, namespace, at.Unix()}
 	s.mu.Lock()
 	known := s.ends[end]
 	s.ends[end] = true
@@ -143,7 +153,7 @@ func (s *stockouts) endAt(worker string, until time.Time) {
 		s.mu.Lock()
 		delete(s.ends, end)
 		s.mu.Unlock()
-		s.line.WorkerChanged(worker)
+		s.ended(worker, namespace)
 	})
 }
 
@@ -180,7 +190,7 @@ func (s *stockouts) restore(worker string, all []v1alpha1.Stockout) {
 	s.mu.Unlock()
 	for _, e := range entries {
 		if e.Until.After(now) {
-			s.endAt(worker, e.Until)
+			s.endAt(worker, e.Namespace, e.Until)
 		}
 	}
 }

@@ -310,3 +310,19 @@ func TestAReservationOfALookThatWasCutShort(t *testing.T) {
 		t.Errorf("after another look it has %+v", r)
 	}
 }
+
+// What it takes to look at a Job that waits grows with the workers.
+func TestAJobThatWaitsForManyWorkersIsManyLooks(t *testing.T) {
+	job := waiter("team", 0, 1)
+	job.Needs = map[string]waiting.Need{}
+	for i := range 100 {
+		job.Needs[fmt.Sprint("w-", i)] = waiting.Need{Pods: 1}
+	}
+	asked := 0
+	for helped := waiting.Helped(newPlain(1)); helped.MayAsk(job); {
+		asked++
+	}
+	if asked == 0 || asked > 2600 {
+		t.Errorf("it's asked for %d such Jobs", asked)
+	}
+}

@@ -22,7 +22,15 @@ const (
 	LooksPerAdded = 150
 	looksPerJob   = 100
 	looksPerWoken = 1000
+	// for each worker that has changed, and each that the Job waits for
+	looksPerChanged = 7
+	looksPerNeed    = 3
 )
+
+// looksFor are those that it takes to look at a Job that waits, without any node.
+func (r *rooms) looksFor(job *Job) int {
+	return looksPerJob + looksPerChanged*len(r.changed) + looksPerNeed*len(job.Needs)
+}
 
 // looks counts how often a node was compared with what a Job of some namespace needs.
 type looks struct {
@@ -62,7 +70,7 @@ func (h Helps) MayAsk(job *Job) bool {
 	if h.rooms.looks.areOver(job.Key.Namespace) {
 		return false
 	}
-	h.rooms.looks.add(looksPerJob)
+	h.rooms.looks.add(h.rooms.looksFor(job))
 	return true
 }
 

@@ -91,7 +91,7 @@ func (w *walk) isPostponed(job *Job, from map[string]*Job) bool {
 		w.workers.Postpone(job)
 		return true
 	}
-	w.looks.add(looksPerJob)
+	w.looks.add(w.looksFor(job))
 	return false
 }
 
