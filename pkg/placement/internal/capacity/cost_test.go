@@ -116,7 +116,7 @@ func (s *story) manyShapes(count int) {
 
 // changes continues until nothing is left, as whoever is told of that does, and returns how often.
 func (s *story) changes() (count int) {
-	for ; s.countPending()+len(s.offering) > 0; count++ {
+	for ; s.countPending()+len(s.offering)+len(s.crowded) > 0; count++ {
 		if s.lefts != count+1 {
 			s.t.Fatalf("told %d times that something is left, want %d", s.lefts, count+1)
 		}
@@ -154,6 +154,57 @@ func TestANodeOfManyReservationsShrinks(t *testing.T) {
 		if n := j.reservation.held.sum(); n != 1 {
 			t.Errorf("%d slots are held for a Job", n)
 		}
+	}
+}
+
+// A worker's node has slots of very many Pods that wait, and changes again and again: few of these
+// changes seat them again until it goes on. Then those that no longer fit move, and what is freed
+// there is offered. A node that goes holds nothing for them.
+func TestACrowdedNodeChangesAgainAndAgain(t *testing.T) {
+	s := newStory(t)
+	const pods, changes = 1000, 100
+	set := func(cpu string, label int) {
+		s.SetNode(NewNode("n").Has("cpu", cpu, "pods", "1M").Label("of", fmt.Sprint(label)).Obj())
+	}
+	set("10M", 0)
+	for i := range pods {
+		s.SetPod(NewJob("j").Requests("cpu", "1").Pod(fmt.Sprint(i)))
+	}
+	toggle := func() {
+		for i := range changes {
+			set("10M", i+1)
+		}
+	}
+	if toggle(); s.shares.seats != 0 || s.lefts != 1 {
+		t.Errorf("%d may still be seated again, told %d times that something is left", s.shares.seats, s.lefts)
+	}
+	if cost := costtest.Of(toggle); cost > changes*pods*4 {
+		t.Errorf("%d changes allocate %d KiB", changes, cost>>10)
+	}
+	large := NewJob("large").Requests("cpu", "100")
+	s.Reserve(large.Key(), shape(large), 1)
+	s.SetNode(NewNode("n").Has("cpu", "100", "pods", "1M").Taint("t", corev1.TaintEffectNoSchedule).Obj())
+	if held := len(s.nodes["n"].holders); held <= pods || s.Free(nobody).Nodes()[0].Free.MilliCPU > 0 {
+		t.Errorf("%d have slots before it goes on", held)
+	}
+	if n := s.changes(); n != 1 || len(s.nodes["n"].holders) > 0 {
+		t.Errorf("%d have slots after it went on %d times", len(s.nodes["n"].holders), n)
+	}
+	waits := NewJob("waits").Requests("cpu", "2").Tolerates("t")
+	s.Reserve(waits.Key(), shape(waits), 1)
+	set("10M", 0)
+	s.changes()
+	s.Continue()
+	if toggle(); len(s.crowded) == 0 {
+		t.Fatal("nothing is left: this shows nothing")
+	}
+	s.DeleteNode("n")
+	if n := s.holds(waits) + s.pods["0"].own.held.sum(); n > 0 {
+		t.Errorf("%d slots are held on a node that is gone", n)
+	}
+	set("10M", 0)
+	if n := s.changes(); n > 1 || len(s.nodes["n"].holders) != pods+2 {
+		t.Errorf("%d have slots on a node that is back, after it went on %d times", len(s.nodes["n"].holders), n)
 	}
 }
 

@@ -24,9 +24,10 @@
 // free. Nodes are kept evenly free, as the scheduler does by default. When a Pod is bound elsewhere
 // than expected, its reservation gives back a slot, and reservations that no longer fit on a node
 // move. One that fits nowhere waits, and gets freed capacity before Jobs that aren't placed yet.
-// When changes have compared very many reservations of Pods with nodes, the next ones leave that,
-// and have their caller Continue soon. Namespaces share these comparisons: what one of them has
-// left delays none that needs few. What is freed is offered to namespaces in turn.
+// When changes have compared very many reservations of Pods with nodes, or seated them again, the
+// next ones leave that, and have their caller Continue soon. Namespaces share these comparisons:
+// what one of them has left delays none that needs few. What is freed is offered to namespaces in
+// turn.
 //
 // # Freed capacity
 //

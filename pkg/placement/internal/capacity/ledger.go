@@ -32,6 +32,8 @@ type Ledger struct {
 	// changes, which are counted.
 	offering []*node
 	changes  uint64
+	// crowded are the nodes whose very many reservations are still to be seated again.
+	crowded []*node
 	// shares of the comparisons of reservations with nodes, until Continue. continues: onLeft was
 	// called, as changes have left something.
 	shares    shares
@@ -167,7 +169,7 @@ func (l *Ledger) update(do func()) {
 	l.notified |= freed
 	fell := l.fell
 	l.fell = nil
-	isLeft := l.queues.pending.Len()+len(l.offering) > 0 && !l.continues
+	isLeft := l.queues.pending.Len()+len(l.offering)+len(l.crowded) > 0 && !l.continues
 	l.continues = l.continues || isLeft
 	l.mu.Unlock()
 	if isLeft {
@@ -198,11 +200,7 @@ func (l *Ledger) settle() (freed change.Kinds) {
 		changed = append(changed, n)
 	}
 	slices.SortFunc(changed, func(a, b *node) int { return cmp.Compare(a.name, b.name) })
-	for _, n := range changed {
-		if n.overfull() || n.object != l.changed[n].Object {
-			l.reallocate(n)
-		}
-	}
+	changed = l.reallocateAll(changed)
 	l.findNodes()
 	l.offerAll(changed)
 	for n, before := range l.changed {

@@ -150,6 +150,30 @@ func (l *Ledger) allocate(c *reservation) {
 	l.updateQueue(c)
 }
 
+// reallocateAll reallocates those of the changed nodes that need it, and returns the changed nodes
+// with those that were left before. Crowded nodes that are too many are left: see OnLeft. What held
+// slots on a node that is gone finds others by its share of comparisons, so this isn't left.
+func (l *Ledger) reallocateAll(changed []*node) []*node {
+	for _, n := range changed {
+		switch isOff := n.overfull() || n.object != l.changed[n].Object; {
+		case isOff && (n.object == nil || len(n.holders) <= fewHolders):
+			l.reallocate(n)
+		case isOff && !slices.Contains(l.crowded, n):
+			l.crowded = append(l.crowded, n)
+		}
+	}
+	for len(l.crowded) > 0 && l.shares.seats > 0 {
+		n := l.crowded[0]
+		l.crowded = slices.Delete(l.crowded, 0, 1)
+		if _, is := l.changed[n]; !is {
+			changed = append(changed, n)
+		}
+		l.shares.seats -= len(n.holders)
+		l.reallocate(n)
+	}
+	return changed
+}
+
 // reallocate takes all reservations off a node and seats them again there. Those that don't fit
 // move.
 func (l *Ledger) reallocate(n *node) {

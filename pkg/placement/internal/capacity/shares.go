@@ -6,10 +6,20 @@ package capacity
 // all namespaces together.
 const maxComparisons = 1_000_000
 
+// maxSeats is about how many reservations of crowded nodes are seated again until Continue: this
+// takes as long as some 50 comparisons for each. Nodes that have only a few aren't crowded.
+const (
+	maxSeats   = maxComparisons / 50
+	fewHolders = 100
+)
+
 // shares of the comparisons, by namespace: who has much to be compared leaves some to the others.
 type shares struct {
 	// left are the comparisons that may still be made, and perNamespace those of one namespace.
 	left, perNamespace int
+	// seats are the reservations that may still be seated again; less than none after a node that had
+	// more, and the next ones wait for that.
+	seats int
 	// used are those of each namespace, less the shares that it has had since.
 	used map[string]int
 	// deferred are the namespaces that were left something since the last refill.
@@ -25,6 +35,7 @@ func newShares() shares {
 // refill gives each namespace that was left something its share, and one to those that come.
 func (s *shares) refill() {
 	s.left, s.perNamespace = 2*maxComparisons, min(maxComparisons, 2*maxComparisons/(1+len(s.deferred)))
+	s.seats = min(s.seats+maxSeats, maxSeats)
 	if len(s.deferred) == 0 {
 		clear(s.used)
 	}
