@@ -2,8 +2,6 @@ package capacity
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -392,38 +390,6 @@ func TestAPodThatWaitsHasNoOtherNamespaceLookedAt(t *testing.T) {
 	s.SetPod(pod("second", "3"))
 	if n := s.queues.byNamespace["other"].order.Len(); n != 2 || s.countPending() > 0 {
 		t.Errorf("%d queues, %d reservations are pending", n, s.countPending())
-	}
-}
-
-// However many namespaces have much to be compared, all go on, and those that come have a share.
-func TestNamespacesShareComparisons(t *testing.T) {
-	s := newShares()
-	const namespaces, each = 50, 300_000
-	done := map[string]int{}
-	for range 200 {
-		s.refill()
-		all := 0
-		for i := range namespaces + 1 {
-			namespace := fmt.Sprint(i)
-			if i == namespaces {
-				namespace = "cheap"
-			}
-			for cost := each; s.allow(namespace); {
-				if i == namespaces {
-					cost = each / 100
-				}
-				s.count(namespace, cost)
-				done[namespace] += cost
-				all += cost
-			}
-		}
-		if all > 2*maxComparisons+each {
-			t.Fatalf("%d comparisons", all)
-		}
-	}
-	fewest, most := slices.Min(slices.Collect(maps.Values(done))), slices.Max(slices.Collect(maps.Values(done)))
-	if len(done) != namespaces+1 || fewest < most/10 {
-		t.Errorf("%d namespaces have from %d to %d comparisons", len(done), fewest, most)
 	}
 }
 

@@ -90,7 +90,7 @@ func (l *Ledger) OnLeft(callback func()) { l.onLeft = callback }
 func (l *Ledger) Continue() {
 	l.update(func() {
 		l.continues = false
-		l.shares.refill()
+		l.shares.refill(l.countDeferred())
 	})
 }
 

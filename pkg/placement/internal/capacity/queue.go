@@ -172,6 +172,16 @@ func (l *Ledger) offerAll(changed []*node) {
 	l.offering = slices.Delete(l.offering, 0, l.after(least))
 }
 
+// countDeferred is how many namespaces have something left, asked for it or not.
+func (l *Ledger) countDeferred() (count int) {
+	for ns := range l.queues.all {
+		if ns.pending.Len() > 0 || l.after(ns.offered) < len(l.offering) {
+			count++
+		}
+	}
+	return count
+}
+
 // after a change is where the nodes that have changed since begin among those that are offered.
 func (l *Ledger) after(change uint64) int {
 	at, _ := slices.BinarySearchFunc(l.offering, change+1, func(n *node, change uint64) int { return cmp.Compare(n.change, change) })

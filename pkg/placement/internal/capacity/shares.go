@@ -22,21 +22,20 @@ type shares struct {
 	seats int
 	// used are those of each namespace, less the shares that it has had since.
 	used map[string]int
-	// deferred are the namespaces that were left something since the last refill.
-	deferred map[string]struct{}
 }
 
 func newShares() shares {
-	s := shares{used: map[string]int{}, deferred: map[string]struct{}{}}
-	s.refill()
+	s := shares{used: map[string]int{}}
+	s.refill(0)
 	return s
 }
 
-// refill gives each namespace that was left something its share, and one to those that come.
-func (s *shares) refill() {
-	s.left, s.perNamespace = 2*maxComparisons, min(maxComparisons, 2*maxComparisons/(1+len(s.deferred)))
+// refill gives each of the namespaces that were left something its share, and one to those that
+// come.
+func (s *shares) refill(namespaces int) {
+	s.left, s.perNamespace = 2*maxComparisons, min(maxComparisons, 2*maxComparisons/(1+namespaces))
 	s.seats = min(s.seats+maxSeats, maxSeats)
-	if len(s.deferred) == 0 {
+	if namespaces == 0 {
 		clear(s.used)
 	}
 	for namespace, used := range s.used {
@@ -44,7 +43,6 @@ func (s *shares) refill() {
 			delete(s.used, namespace)
 		}
 	}
-	clear(s.deferred)
 }
 
 // areOver reports whether nothing may be compared any more.
@@ -53,11 +51,8 @@ func (s *shares) areOver() bool { return s.left <= 0 }
 // allow reports whether something of a namespace may be compared now. To ask counts, too: there may
 // be as many namespaces as Pods.
 func (s *shares) allow(namespace string) bool {
-	if s.left--; s.left >= 0 && s.used[namespace] < s.perNamespace {
-		return true
-	}
-	s.deferred[namespace] = struct{}{}
-	return false
+	s.left--
+	return s.left >= 0 && s.used[namespace] < s.perNamespace
 }
 
 func (s *shares) count(namespace string, comparisons int) {
