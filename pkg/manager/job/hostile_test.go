@@ -233,7 +233,8 @@ func TestPausesOfAReleaseAreBounded(t *testing.T) {
 	}
 }
 
-// A look takes a while, in which the Job is found to wait for a place: the clock goes on where it was.
+// A look takes a while, in which the Job is found to wait for a place: the clock goes on where it
+// was.
 func TestAPauseThatEndsBeforeItBegan(t *testing.T) {
 	var clock releaseClock
 	clock.run(false, noon)

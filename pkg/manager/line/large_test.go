@@ -59,8 +59,8 @@ func TestALargeJobIsNotReadForEachCandidate(t *testing.T) {
 	}
 }
 
-// A tenant's Jobs find no nodes in a worker, one after another. Whenever that ends for one, the Jobs
-// that wait for room there aren't judged again.
+// A tenant's Jobs find no nodes in a worker, one after another. Whenever that ends for one, the
+// Jobs that wait for room there aren't judged again.
 func TestJobsThatWaitForRoomArentJudgedWhenAStockoutEnds(t *testing.T) {
 	h := newHall()
 	h.asks(t, "runs", 8)

@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -94,7 +95,11 @@ func TestManyShapesWait(t *testing.T) {
 	if n := s.countQueues(); n != pods {
 		t.Fatalf("%d queues", n)
 	}
-	if cost := costtest.Of(func() { s.SetNode(NewNode("n").Has("cpu", "0").Obj()) }); cost > pods*4 {
+	cost := uint64(math.MaxUint64) // at least: the stacks of other goroutines count, too
+	for i := range 3 {
+		cost = min(cost, costtest.Of(func() { s.SetNode(NewNode(fmt.Sprint("n-", i)).Has("cpu", "0").Obj()) }))
+	}
+	if cost > pods*4 {
 		t.Errorf("allocates %d bytes for a node", cost)
 	}
 	for i := range pods {

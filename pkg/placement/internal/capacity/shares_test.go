@@ -41,8 +41,8 @@ func TestNamespacesShareComparisons(t *testing.T) {
 	}
 }
 
-// Very many namespaces have to find other nodes, and the first ones have so much to be compared that
-// others aren't come to: these have a share the next time, too.
+// Very many namespaces have to find other nodes, and the first ones have so much to be compared
+// that others aren't come to: these have a share the next time, too.
 func TestNamespacesThatArentComeToHaveAShare(t *testing.T) {
 	s := newStory(t, NewNode("gone").Has("cpu", "10k", "pods", "10k"))
 	const namespaces, dear, nodes, work = 80, 40, 10, 10_000
