@@ -69,37 +69,36 @@
 // CPU for each of 500 Jobs until all are Complete, on the mean of five rounds with -bound:
 //
 //	                                Jobferry  lower bound    floor
-//	hub: etcd                         1.1 ms       0.9 ms   0.0 ms
-//	hub: kube-apiserver               7.5 ms       6.0 ms   0.1 ms
+//	hub: etcd                         1.1 ms       1.0 ms   0.0 ms
+//	hub: kube-apiserver               7.5 ms       5.8 ms   0.1 ms
 //	hub: kube-controller-manager      0.6 ms       0.6 ms   0.0 ms
 //	workers: etcd                     2.4 ms       2.3 ms   1.8 ms
-//	workers: kube-apiserver          18.2 ms      17.3 ms  13.4 ms
-//	workers: all others               7.5 ms       7.3 ms   5.7 ms
-//	all clusters                     37.4 ms      34.4 ms  21.1 ms
-//	manager                           5.2 ms       0.0 ms   0.0 ms
+//	workers: kube-apiserver          17.9 ms      17.4 ms  13.3 ms
+//	workers: all others               7.2 ms       7.2 ms   5.7 ms
+//	all clusters                     36.9 ms      34.3 ms  21.0 ms
+//	manager                           4.8 ms       0.0 ms   0.0 ms
 //
 // The bound's own loop takes 1.6 ms. With all cores busy, a manager that takes 5 ms can't come
-// nearer to the bound than (34.4 + 5) / (34.4 + 1.6), 1.09 times.
+// nearer to the bound than (34.3 + 5) / (34.3 + 1.6), 1.09 times.
 //
 // The same Jobs cost two clusters a quarter to a third more than one. An event costs the hub's API
-// server 0.4 to 0.7 ms. What one write costs, with 500 of a kind at a time:
+// server 0.3 to 0.7 ms. What one write costs, with 500 of a kind at a time:
 //
 //	write                               kube-apiserver     etcd
-//	the user's CREATE of a Job                 1.00 ms  0.22 ms
-//	PATCH, placement and finalizer             1.60 ms  0.24 ms
-//	UPDATE of the status, started              1.26 ms  0.20 ms
-//	UPDATE of the status, Complete             1.60 ms  0.26 ms
-//	CREATE of an event                         0.42 ms  0.14 ms
-//	the user's DELETE                          0.76 ms  0.18 ms
+//	the user's CREATE of a Job                 0.80 ms  0.18 ms
+//	PATCH, placement and finalizer             1.16 ms  0.18 ms
+//	UPDATE of the status, started              1.16 ms  0.16 ms
+//	UPDATE of the status, Complete             1.38 ms  0.24 ms
+//	CREATE of an event                         0.32 ms  0.06 ms
+//	the user's DELETE                          0.68 ms  0.18 ms
 //
 // A patch costs more than a creation: the API server encodes the Job as JSON, merges, decodes, and
 // compares all fields for managedFields. A status that is written by an UPDATE in protobuf costs as
 // much as by a merge patch, so the manager patches.
 //
-// A profile of 2,000 Jobs has no peak: 15% is to compress and unpack Jobs in the caches, 12% each
-// to read watches, to look at Jobs and to collect garbage. Each Job has 13 looks until it's
-// removed, three of which find the versions of the look before: after a wait that something else
-// has ended.
+// A profile of 2,000 Jobs has no peak: 12% each is to read watches, to look at Jobs and to collect
+// garbage. Each Job has 13 looks until it's removed, three of which find the versions of the look
+// before: after a wait that something else has ended.
 //
 // # Where the memory goes
 //
