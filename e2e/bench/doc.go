@@ -110,8 +110,8 @@
 // compare mirrors with their Jobs, 10% to add up what Pods request.
 //
 // A handover takes 1.5 to 1.9 s with 50,000 Jobs on 100 workers, and took 3.7 s once in five. The
-// new leader uses both cores meanwhile. Three quarters of that are to look at Jobs. New Jobs go first. The old one
-// releases its Lease before it writes its last events, which take up to 2 s.
+// new leader uses both cores meanwhile. Three quarters of that are to look at Jobs. New Jobs go
+// first. The old one releases its Lease before it writes its last events, which take up to 2 s.
 //
 // # What is measured
 //
