@@ -42,7 +42,7 @@ type result struct {
 	after time.Duration
 	// waits is why the Job has found no worker; empty: it has, or isn't judged yet.
 	waits hubstate.Wait
-	// reports were made by actions, or are of shards.
+	// reports are those of actions, of the whole Job and of its shards.
 	reports []dispatch.Report
 }
 
@@ -76,7 +76,7 @@ func (r *Reconciler) apply(ctx context.Context, t *turn, plan dispatch.Plan) (re
 	if !done.void {
 		r.report.report(log.FromContext(ctx), t.record, t.Job, reports...)
 	}
-	all.reports = append(all.reports, ofParts...)
+	all.reports = append(all.reports, reports...)
 	return all, nil
 }
 

@@ -56,30 +56,30 @@ func (s *store) countAsLocked(r *record, worker string, bytes int64) {
 
 // holdAnswer remembers a worker's answer, if need be without what is large in it; false: there's no
 // room for it.
-func (r *record) holdAnswer(worker string, answer *batchv1.Job, bytes int64, now time.Time) (held bool) {
+func (r *record) holdAnswer(worker string, answer *batchv1.Job, bytes int64, now time.Time) bool {
+	if r.holdWithin(maxWithAnswer, worker, ownWrite{job: answer, at: now, bytes: bytes}) {
+		return true
+	}
 	light := *answer
 	mirror.LightenMirror(&light)
-	lightBytes := decoded.Size(&light)
-	r.store.mu.Lock()
-	defer r.store.mu.Unlock()
-	r.updateMirrorLocked(worker, func(m *mirrorMemory) {
-		held = true
-		switch {
-		case r.store.hasRoomLocked(worker, m, bytes, maxWithAnswer, now):
-			m.write = ownWrite{job: answer, at: now, bytes: bytes}
-		case lightBytes <= smallHeld && r.store.hasRoomLocked(worker, m, lightBytes, maxHeld, now):
-			m.write = ownWrite{job: &light, at: now, bytes: lightBytes}
-		default:
-			held = false
+	bytes = decoded.Size(&light)
+	return bytes <= smallHeld && r.holdWithin(maxHeld, worker, ownWrite{job: &light, at: now, bytes: bytes})
+}
+
+// holdWithin remembers an answer if the sum stays within a limit.
+func (r *record) holdWithin(limit int64, worker string, write ownWrite) (held bool) {
+	r.updateMirror(worker, func(m *mirrorMemory) {
+		if held = r.store.hasRoomLocked(worker, write.bytes-m.write.bytes, limit, write.at); held {
+			m.write = write
 		}
 	})
 	return held
 }
 
-// hasRoomLocked reports whether the sum stays within a limit with an answer in the place of the one
-// before, if need be without answers that have expired.
-func (s *store) hasRoomLocked(worker string, m *mirrorMemory, bytes, limit int64, now time.Time) bool {
-	fits := func() bool { return s.heldBytes[worker]-m.write.bytes+bytes <= limit }
+// hasRoomLocked reports whether the sum stays within a limit with more bytes, if need be without
+// answers that have expired.
+func (s *store) hasRoomLocked(worker string, more, limit int64, now time.Time) bool {
+	fits := func() bool { return s.heldBytes[worker]+more <= limit }
 	if fits() {
 		return true
 	}

@@ -149,7 +149,7 @@ func TestLastStatesAreBounded(t *testing.T) {
 	if took := int64(heap().HeapAlloc) - int64(before); took > maxHeld || s.heldBytes["a"] > maxWithOutline || s.heldBytes["a"] < maxWithLastState/2 { //nolint:gosec // no heap has 2^63 bytes
 		t.Errorf("%d bytes are held, and counted as %d", took, s.heldBytes["a"])
 	}
-	if !s.hasRoomLocked("a", &mirrorMemory{}, maxHeld-maxWithOutline, maxHeld, noon) {
+	if !s.hasRoomLocked("a", maxHeld-maxWithOutline, maxHeld, noon) {
 		t.Error("there's no room for answers")
 	}
 	for i := range 20_000 { // small ones

@@ -127,7 +127,7 @@ func (r *Reconciler) step(ctx context.Context, key types.NamespacedName) (next c
 		return ctrl.Result{RequeueAfter: wait}, false, nil
 	}
 	plan := dispatch.Decide(t.Snapshot)
-	t.record.release(plan.Releases, t.Now) // before: a removal that waits for a place has a clock pause
+	t.record.release(plan.Releases, t.Now) // first: cleanUp may have a worker's clock pause
 	r.cleanUp(ctx, t, plan.Cleanup)
 	result, err := r.apply(ctx, t, plan)
 	switch {
@@ -188,7 +188,7 @@ func (r *Reconciler) finish(t *turn, plan dispatch.Plan, result result) ctrl.Res
 	r.writes.note(t.Key, plan.HubBusy)
 	after := t.nextLook(plan, result)
 	t.record.update(func(m *memory) {
-		m.reported.keep(append(result.reports, plan.Reports...))
+		m.reported.keep(result.reports)
 		if !plan.Behind {
 			m.unshownSince = time.Time{}
 		} else if after > 0 {

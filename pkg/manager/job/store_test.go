@@ -255,7 +255,7 @@ func TestMirrorsAreFoundByWorker(t *testing.T) {
 	if bytes := s.heldBytes["a"]; bytes != smallHeld+1 || len(s.answered["a"]) != 1 || len(s.answered["b"]) != 0 {
 		t.Errorf("%d bytes in %d answers", bytes, len(s.answered["a"]))
 	}
-	hasRoom := s.hasRoomLocked("a", &mirrorMemory{}, maxHeld, maxHeld, noon.Add(2*ownWriteExpires))
+	hasRoom := s.hasRoomLocked("a", maxHeld, maxHeld, noon.Add(2*ownWriteExpires))
 	if !hasRoom || len(s.heldBytes) > 0 || s.open(types.NamespacedName{Name: "one"}).mirrors["a"].write.job != nil {
 		t.Errorf("%d bytes of answers that have expired", s.heldBytes["a"])
 	}
@@ -330,7 +330,7 @@ func BenchmarkWorkerOfManyJobs(b *testing.B) {
 	})
 	b.Run("answers", func(b *testing.B) {
 		for b.Loop() {
-			s.hasRoomLocked("a", &mirrorMemory{}, maxHeld, maxHeld, noon)
+			s.hasRoomLocked("a", maxHeld, maxHeld, noon)
 		}
 	})
 	b.Run("keeps none", func(b *testing.B) {

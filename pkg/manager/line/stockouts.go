@@ -103,13 +103,13 @@ func (s *stockouts) failed(worker string, job *batchv1.Job, timeout time.Duratio
 	}
 	startTimeouts.WithLabelValues(worker).Inc()
 	s.line.workers.StockoutsChanged(worker)
-	s.line.jobs.Enqueue(slices.DeleteFunc(s.line.jobs.AwaitingPods(worker), func(key types.NamespacedName) bool {
-		return !forAll && key.Namespace != job.Namespace // it's nothing to them
-	})...)
 	namespace := job.Namespace
 	if forAll {
 		namespace = ""
 	}
+	s.line.jobs.Enqueue(slices.DeleteFunc(s.line.jobs.AwaitingPods(worker), func(key types.NamespacedName) bool {
+		return namespace != "" && key.Namespace != namespace // it's nothing to them
+	})...)
 	s.endAt(worker, namespace, until)
 }
 

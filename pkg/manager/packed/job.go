@@ -92,10 +92,10 @@ func New(job *batchv1.Job) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	if unpacked > maxUnpacked {
-		packed.rest = compress(proto)
-	} else {
+	if packed.mayBeRecent() {
 		packed.share(job.DeepCopy()) // without the room of what was removed
+	} else {
+		packed.rest = compress(proto)
 	}
 	return packed, nil
 }
@@ -167,11 +167,13 @@ func (j *Job) Shared() *batchv1.Job {
 		return job
 	}
 	job := j.decode()
-	if j.kib <= maxUnpacked>>10 {
+	if j.mayBeRecent() {
 		j.share(job)
 	}
 	return job
 }
+
+func (j *Job) mayBeRecent() bool { return j.kib <= maxUnpacked>>10 }
 
 // share makes it a recent one, unless it's that already.
 func (j *Job) share(job *batchv1.Job) {
@@ -185,7 +187,7 @@ func (j *Job) share(job *batchv1.Job) {
 func (j *Job) settle() {
 	if j.rest == "" {
 		if j.isReplaced.Load() {
-			return // nobody holds it for long
+			return // only handlers that are late have it
 		}
 		proto, err := marshal(j.unpacked.Load())
 		if err != nil {

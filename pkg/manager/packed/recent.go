@@ -2,7 +2,8 @@ package packed
 
 import "sync"
 
-// Many Jobs are unpacked that take maxRecent bytes together then. Each takes maxUnpacked at most.
+// maxRecent is how many bytes the recent Jobs take together, unpacked. Each takes maxUnpacked at
+// most.
 const maxRecent = 8 << 20
 
 // recently has the recent Jobs: those that were packed last, or unpacked last for who shares them.

@@ -70,13 +70,13 @@ func (h *held) remove(s jobview.Subject) {
 type listed struct {
 	held
 	// newest is when the newest event of each Job was, also of those that don't wait: an older one may
-	// come later.
+	// come later. Namespaces share the places for these times.
 	newest map[digest.Digest]int64
-	places *places.Shared
+	times  *places.Shared
 }
 
 func newListed() listed {
-	return listed{held: newHeld(), newest: map[digest.Digest]int64{}, places: places.NewShared(maxListed)}
+	return listed{held: newHeld(), newest: map[digest.Digest]int64{}, times: places.NewShared(maxListed)}
 }
 
 func (l *listed) add(events []corev1.Event) {
@@ -95,7 +95,7 @@ func (l *listed) add(events []corev1.Event) {
 func (l *listed) isNewest(of jobview.Subject, at time.Time) bool {
 	key, now := digest.Of(of), at.UnixMicro() // of any year
 	before, known := l.newest[key]
-	if known && now < before || !known && !l.places.Take(of.Namespace) {
+	if known && now < before || !known && !l.times.Take(of.Namespace) {
 		return false
 	}
 	l.newest[key] = now

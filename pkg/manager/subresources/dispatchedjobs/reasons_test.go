@@ -102,7 +102,7 @@ func TestAFloodOfEvents(t *testing.T) {
 	if l.add(many); len(l.newest) != maxListed/5 || len(l.reasons) != maxReasons/5 {
 		t.Errorf("%d of one namespace are listed, and %d wait", len(l.newest), len(l.reasons))
 	}
-	if l.add([]corev1.Event{*event("next", "Pending", "waits", 1, in("other"))}); l.held.places.Of("other") != 1 {
+	if l.add([]corev1.Event{*event("next", "Pending", "waits", 1, in("other"))}); l.places.Of("other") != 1 {
 		t.Error("the next namespace has no place")
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -104,22 +103,20 @@ func (s *Shape) HasExtended() bool {
 
 // Without is the Shape of Pods that request some resources no more.
 func (s *Shape) Without(is func(corev1.ResourceName) bool) *Shape {
-	var names []string
+	without, text := *s, s.key
+	without.others, without.unit.Others = nil, maps.Clone(s.unit.Others)
 	for _, o := range s.others {
-		if is(o.name) {
-			names = append(names, string(o.name))
+		if !is(o.name) {
+			without.others = append(without.others, o)
+			continue
 		}
+		delete(without.unit.Others, o.name)
+		text += "," + string(o.name)
 	}
-	if len(names) == 0 {
+	if text == s.key {
 		return s
 	}
-	isGone := func(name corev1.ResourceName) bool { return slices.Contains(names, string(name)) }
-	without := *s
-	without.others = slices.DeleteFunc(slices.Clone(s.others), func(o other) bool { return isGone(o.name) })
-	without.unit.Others = maps.Clone(s.unit.Others)
-	maps.DeleteFunc(without.unit.Others, func(name corev1.ResourceName, _ int64) bool { return isGone(name) })
-	sum := sha256.Sum256([]byte(s.key + strings.Join(names, ",")))
-	without.key = hex.EncodeToString(sum[:16])
+	without.key = keyOf([]byte(text))
 	return &without
 }
 
@@ -135,6 +132,10 @@ func (s *Shape) hash(spec *corev1.PodSpec) string {
 		OS          corev1.OSName
 		OnePerNode  bool
 	}{s.unit, spec.NodeSelector, requiredTerms(spec), s.tolerations, s.nodeName, s.os, s.onePerNode})
+	return keyOf(data)
+}
+
+func keyOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:16])
 }
