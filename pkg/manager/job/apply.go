@@ -167,14 +167,14 @@ func (r *Reconciler) inShare(ctx context.Context, t *turn, w worker, call func(c
 	if !r.acquire(t, w) {
 		return errWorkerBusy
 	}
-	defer r.limiter.release(w.Name())
+	defer r.limiter.Release(w.Name())
 	return t.asks(ctx, w, call)
 }
 
 // acquire takes a place of a worker. False: there is none, and the Job waits for one. That doesn't
 // count as time that the worker takes.
 func (r *Reconciler) acquire(t *turn, w worker) bool {
-	has := r.limiter.acquire(w.Name(), t.Key)
+	has := r.limiter.Acquire(w.Name(), t.Key)
 	if !has {
 		t.record.pauseRelease(w.Name(), r.clock.Now())
 	}

@@ -29,7 +29,7 @@ func (r *Reconciler) cleanUp(ctx context.Context, t *turn, actions []dispatch.Mi
 			own.allowance = r.whole.open(t.Key) // the turn's is given back at the turn's end
 			defer own.allowance.release()
 			done, err := r.actSafely(ctx, &own, w, action)
-			r.limiter.release(w.Name())
+			r.limiter.Release(w.Name())
 			if err == nil && !done.changed { // the hub's cache was behind: its next event enqueues the Job
 				t.record.endCleanup(w.Name(), nil)
 				return

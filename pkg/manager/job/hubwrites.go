@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/util/turns"
 )
 
 // hubWrites counts the writes to the hub, of placements and statuses, that haven't been answered.
@@ -16,11 +17,11 @@ type hubWrites struct {
 
 	mu      sync.Mutex
 	count   int
-	waiting *fairQueue
+	waiting *turns.Queue
 }
 
 func newHubWrites(enqueue func(...types.NamespacedName)) *hubWrites {
-	return &hubWrites{enqueue: enqueue, waiting: newFairQueue()}
+	return &hubWrites{enqueue: enqueue, waiting: turns.NewQueue()}
 }
 
 func (h *hubWrites) inFlight() int {
@@ -46,7 +47,7 @@ func (h *hubWrites) end() []types.NamespacedName {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.count--
-	return h.waiting.next(dispatch.BusyFrom - h.count)
+	return h.waiting.Next(dispatch.BusyFrom - h.count)
 }
 
 // note takes note of whether a Job waits for the hub. If that isn't busy any more, it has the Job
@@ -62,9 +63,9 @@ func (h *hubWrites) waitOrDrop(key types.NamespacedName, waits bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !waits || !dispatch.IsBusy(h.count) {
-		h.waiting.remove(key)
+		h.waiting.Remove(key)
 		return !waits
 	}
-	h.waiting.add(key)
+	h.waiting.Add(key)
 	return true
 }

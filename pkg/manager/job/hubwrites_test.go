@@ -48,8 +48,8 @@ func TestHubWrites(t *testing.T) {
 	for _, end := range ends[4:] {
 		end()
 	}
-	if !slices.Equal(enqueued, []string{"a", "b", "d", "a", "e", "f", "g"}) || h.inFlight() != 0 || h.waiting.len() > 0 {
-		t.Errorf("looked at: %v; %d writes, %d wait", enqueued, h.inFlight(), h.waiting.len())
+	if !slices.Equal(enqueued, []string{"a", "b", "d", "a", "e", "f", "g"}) || h.inFlight() != 0 || h.waiting.Len() > 0 {
+		t.Errorf("looked at: %v; %d writes, %d wait", enqueued, h.inFlight(), h.waiting.Len())
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/tracing"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/util/revision"
+	"github.com/jobferry/jobferry/pkg/util/turns"
 	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
@@ -47,7 +48,7 @@ type Reconciler struct {
 	hubNamespaces *hubNamespaces
 	copier        *copier.Copier
 	queues        queues
-	limiter       *limiter
+	limiter       *turns.Limiter
 	blockers      *blockers
 	sightings     *sightings
 	tracer        *tracing.Tracer
@@ -142,7 +143,7 @@ func (r *Reconciler) step(ctx context.Context, key types.NamespacedName) (next c
 		return next, false, err
 	default:
 		// Without a place in the next worker the limiter enqueues the Job; nothing else is awaited.
-		return ctrl.Result{}, result.next == "" || r.limiter.placeOrDefer(result.next, key), nil
+		return ctrl.Result{}, result.next == "" || r.limiter.RoomOrDefer(result.next, key), nil
 	}
 }
 

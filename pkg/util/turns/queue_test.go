@@ -1,4 +1,4 @@
-package job
+package turns
 
 import (
 	"fmt"
@@ -9,28 +9,28 @@ import (
 )
 
 func TestFairQueue(t *testing.T) {
-	w := newFairQueue()
+	w := NewQueue()
 	key := func(namespace, name string) types.NamespacedName {
 		return types.NamespacedName{Namespace: namespace, Name: name}
 	}
 	for i := range 1000 {
-		w.add(key("many", fmt.Sprint(i)))
+		w.Add(key("many", fmt.Sprint(i)))
 	}
-	w.add(key("few", "a"))
-	w.add(key("many", "0")) // it waits already
-	w.add(key("few", "b"))
-	w.add(key("gone", "c"))
-	w.remove(key("gone", "c"))
-	w.remove(key("gone", "c"))
-	w.remove(key("many", "1"))
+	w.Add(key("few", "a"))
+	w.Add(key("many", "0")) // it waits already
+	w.Add(key("few", "b"))
+	w.Add(key("gone", "c"))
+	w.Remove(key("gone", "c"))
+	w.Remove(key("gone", "c"))
+	w.Remove(key("many", "1"))
 	var got []string
-	for _, key := range w.next(5) {
+	for _, key := range w.Next(5) {
 		got = append(got, key.String())
 	}
 	if want := []string{"many/0", "few/a", "many/2", "few/b", "many/3"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if n := len(w.next(2000)); n != 996 || w.len()+w.namespaces.Len()+len(w.of) > 0 || w.next(1) != nil {
-		t.Errorf("%d more, and %d are left", n, w.len())
+	if n := len(w.Next(2000)); n != 996 || w.Len()+w.namespaces.Len()+len(w.of) > 0 || w.Next(1) != nil {
+		t.Errorf("%d more, and %d are left", n, w.Len())
 	}
 }
