@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/turns"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
@@ -49,7 +50,8 @@ type cluster struct {
 	writesLeft int      // -1: it is never killed
 	refuse     func(verb string, obj client.Object) error
 	uids       int
-	written    func() // is called after each write
+	written    func()                 // is called after each write
+	turns      []types.NamespacedName // of large Jobs
 
 	jobs    *reconciler
 	orphans *orphans
@@ -111,6 +113,7 @@ func (c *cluster) start(o Options) {
 	c.jobs = &reconciler{
 		client: cl, live: c.api, cached: listedPods{c.t, func() client.Reader { return c.jobs.client }}, pods: pods, events: c.events, metrics: m, options: o, clock: clock.PassiveClock(c.clock),
 		memory: newMemory(), queue: &delays{},
+		large: turns.NewLimiter(1, func(keys ...types.NamespacedName) { c.turns = append(c.turns, keys...) }),
 	}
 	c.orphans = &orphans{client: cl, live: c.api, cached: listedPods{c.t, func() client.Reader { return c.orphans.client }}, pods: pods, options: o, gone: lru.New(goneJobs)}
 }

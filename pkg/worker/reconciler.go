@@ -10,13 +10,14 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/turns"
 	"github.com/jobferry/jobferry/pkg/util/wake"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
@@ -34,15 +35,14 @@ type reconciler struct {
 	metrics *metrics
 	options Options
 	clock   clock.PassiveClock
-	// large is held while a Job is synced of which the cache has an outline.
-	large sync.Mutex
+	// large has a place for one Job of which the cache has an outline, while that is synced, and one
+	// for one that is fenced.
+	large *turns.Limiter
 	// largePods is held while a page of the Pods of a Job with a large template is listed.
 	largePods sync.Mutex
 }
 
 const (
-	// largeJobPause is when a large Job comes again while another one is synced, or up to twice that.
-	largeJobPause = 2 * time.Second
 	// syncAtMost is for how long one sync adopts or creates Pods; the next one goes on. Others have
 	// their turn meanwhile.
 	syncAtMost = 10 * time.Second
@@ -64,10 +64,11 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil
 	}
 	if isOutline(&cached) && plan.Finished(&cached) == nil {
-		if !r.large.TryLock() {
-			return reconcile.Result{RequeueAfter: wait.Jitter(largeJobPause, 1)}, nil
+		place := r.placeOf(&cached)
+		if !r.large.Acquire(place, req.NamespacedName) {
+			return reconcile.Result{}, nil // it's enqueued when it's its turn
 		}
-		defer r.large.Unlock()
+		defer r.large.Release(place)
 		cached = batchv1.Job{} // not all decoders empty what they decode into
 		if err := r.live.Get(ctx, req.NamespacedName, &cached); err != nil {
 			return reconcile.Result{}, client.IgnoreNotFound(err) // the event of its deletion comes
@@ -90,6 +91,15 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil
 	}
 	return r.sync(ctx, job, known)
+}
+
+// placeOf a large Job is that of those that are stopped, or of the others: what these do may take
+// long, and a hub moves its Jobs when their fence has closed.
+func (r *reconciler) placeOf(large *batchv1.Job) string {
+	if v1alpha1.IsFenced(large) || r.fence.stops(large) {
+		return "fenced"
+	}
+	return "others"
 }
 
 func (r *reconciler) sync(ctx context.Context, job *batchv1.Job, known *pending) (reconcile.Result, error) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/util/pages"
 	"github.com/jobferry/jobferry/pkg/util/queue"
+	"github.com/jobferry/jobferry/pkg/util/turns"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
@@ -73,7 +75,7 @@ func addJobs(mgr manager.Manager, t *takeover, o Options, m *metrics) error {
 	known := newMemory()
 	r := &reconciler{
 		client: mgr.GetClient(), live: live, cached: t, pods: pods, metrics: m, options: o, clock: clock.RealClock{},
-		memory: known, queue: q,
+		memory: known, queue: q, large: turns.NewLimiter(1, func(keys ...types.NamespacedName) { enqueue(q, keys) }),
 		// The built-in's source and kind of event, so that filters on them keep working.
 		events: mgr.GetEventRecorderFor("job-controller"), //nolint:staticcheck // the built-in writes core/v1 events
 	}
@@ -84,6 +86,12 @@ func addJobs(mgr manager.Manager, t *takeover, o Options, m *metrics) error {
 		WatchesRawSource(t.watch(mgr, m, watchedJobs, jobEvents(o, m))).
 		WatchesRawSource(t.watch(mgr, m, watchedPods, podEvents{memory: known, options: o, metrics: m})).
 		WithOptions(controllerOptions).Complete(r)
+}
+
+func enqueue(q workQueue, keys []types.NamespacedName) {
+	for _, key := range keys {
+		q.Add(reconcile.Request{NamespacedName: key})
+	}
 }
 
 func addOrphans(mgr manager.Manager, t *takeover, o Options, m *metrics) error {

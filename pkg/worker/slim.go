@@ -88,6 +88,9 @@ func outlineOf(job *batchv1.Job) *batchv1.Job {
 	if origin, has := job.Labels[v1alpha1.LabelOrigin]; has {
 		outline.Labels = map[string]string{v1alpha1.LabelOrigin: origin}
 	}
+	if v1alpha1.IsFenced(job) {
+		outline.Annotations = map[string]string{v1alpha1.AnnotationFenced: ""}
+	}
 	return outline
 }
 

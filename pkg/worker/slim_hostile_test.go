@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -114,18 +115,32 @@ func TestListsOfIndexesDontWeigh(t *testing.T) {
 	}
 }
 
-// A large Job of which an outline is held runs as any other, one at a time.
-func TestALargeJobRuns(t *testing.T) {
-	c := newCluster(t, Options{}, aJob(func(j *batchv1.Job) {
-		for i := range 2000 {
-			j.Spec.Template.Spec.Containers[0].Env = append(j.Spec.Template.Spec.Containers[0].Env, corev1.EnvVar{Name: fmt.Sprint("E", i)})
-		}
-	}))
-	c.jobs.large.Lock()
-	if got := c.mustSync(); got.RequeueAfter < largeJobPause || c.count("create") != 0 {
-		t.Errorf("beside another large Job: again after %s, %d Pods", got.RequeueAfter, c.count("create"))
+func isLarge(j *batchv1.Job) {
+	for i := range 2000 {
+		j.Spec.Template.Spec.Containers[0].Env = append(j.Spec.Template.Spec.Containers[0].Env, corev1.EnvVar{Name: fmt.Sprint("E", i)})
 	}
-	c.jobs.large.Unlock()
+}
+
+// syncs another large Job, until the end is called.
+func (c *cluster) syncsAnother() (end func()) {
+	c.t.Helper()
+	const place = "others"
+	if !c.jobs.large.Acquire(place, types.NamespacedName{Namespace: "others", Name: "large"}) {
+		c.t.Fatal("a large Job is synced already")
+	}
+	return func() { c.jobs.large.Release(place) }
+}
+
+// A large Job of which an outline is held runs as any other, one at a time, and in turn.
+func TestALargeJobRuns(t *testing.T) {
+	c := newCluster(t, Options{}, aJob(isLarge))
+	end := c.syncsAnother()
+	if c.mustSync(); c.count("create") != 0 || len(c.turns) != 0 {
+		t.Errorf("beside another large Job: %d Pods, enqueued %v", c.count("create"), c.turns)
+	}
+	if end(); !slices.Equal(c.turns, []types.NamespacedName{jobKey}) {
+		t.Errorf("after the other one: enqueued %v", c.turns)
+	}
 	for range 3 {
 		c.mustSync()
 		if known := c.jobs.memory.jobs[jobKey]; known.written != nil {
@@ -140,6 +155,31 @@ func TestALargeJobRuns(t *testing.T) {
 	c.mustSync()
 	if c.count("create") != 3 || finished(c.job()) != batchv1.JobComplete {
 		t.Errorf("%d Pods created, status %+v", c.count("create"), c.job().Status)
+	}
+}
+
+// A large Job is stopped whoever else has large ones that take long: its hub moves it soon.
+func TestALargeFencedJobIsStopped(t *testing.T) {
+	c := newCluster(t, Options{}, aJob(isLarge, of("hub")))
+	h := withHubs(c, 5*time.Minute)
+	h.renew("hub", 15*time.Minute)
+	c.mustSync()
+	h.silence(10 * time.Minute)
+	defer c.syncsAnother()()
+	c.refuse = func(verb string, _ client.Object) error {
+		if verb == "delete" {
+			return errors.New("the API server restarts")
+		}
+		return nil
+	}
+	if _, err := c.sync(); err == nil || !v1alpha1.IsFenced(c.job()) {
+		t.Fatalf("it isn't marked, or its Pods are gone: %v", err)
+	}
+	h.renew("hub", 15*time.Minute) // the mark counts, until the hub takes it away
+	c.refuse = nil
+	c.mustSync()
+	if n := len(c.pods()); n > 0 {
+		t.Errorf("%d Pods are left", n)
 	}
 }
 
