@@ -53,7 +53,7 @@ func (d *Devices) With(objects Objects) *Devices {
 	}
 	m := d.memo
 	if !slices.Equal(objects.Classes, d.objects.Classes) || m.isFull() {
-		m = newMemo(m.compiled, m.left())
+		m = newMemo(m.compiled, m.allowances)
 	}
 	inv := d.inventory
 	if !slices.Equal(objects.Slices, inv.published) {
@@ -97,7 +97,7 @@ const compiledSelectors = 100
 func New(objects Objects) *Devices {
 	objects = objects.stored()
 	compiled := cel.NewCache(compiledSelectors, cel.Features{EnableConsumableCapacity: featuresOf(objects.Minor).ConsumableCapacity})
-	return newDevices(objects, newInventory(objects.Slices, objects.Minor, &inventory{}), newMemo(compiled, mostWork))
+	return newDevices(objects, newInventory(objects.Slices, objects.Minor, &inventory{}), newMemo(compiled, newAllowances()))
 }
 
 func newDevices(objects Objects, inv *inventory, m *memo) *Devices {

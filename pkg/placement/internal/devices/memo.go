@@ -15,13 +15,13 @@ type memo struct {
 	// compiled selectors, and the most that an evaluation of each costs.
 	compiled *cel.Cache
 	costs    *lru.Cache
+	// allowances stay when the DeviceClasses change.
+	allowances *allowances
 
 	lock sync.Mutex
 	// numbers of nodes that are alike.
 	numbers map[digest]int32
 	answers map[question]answer
-	// allowance is the work that the next trial may do.
-	allowance int
 }
 
 // question is how many Pods find their devices on a node.
@@ -54,9 +54,9 @@ const (
 	noDevices = 0
 )
 
-func newMemo(compiled *cel.Cache, allowance int) *memo {
+func newMemo(compiled *cel.Cache, a *allowances) *memo {
 	return &memo{
-		compiled: compiled, costs: lru.New(compiledSelectors), allowance: allowance,
+		compiled: compiled, costs: lru.New(compiledSelectors), allowances: a,
 		numbers: map[digest]int32{{}: noDevices}, answers: map[question]answer{},
 	}
 }
@@ -97,29 +97,6 @@ func (m *memo) keep(q question, a answer) {
 		clear(m.answers)
 	}
 	m.answers[q] = a
-}
-
-// allow is the work for one trial. Each one earns some for the next.
-func (m *memo) allow() int {
-	m.lock.Lock()
-	defer m.lock.Unlock()
-	allowed := m.allowance
-	m.allowance = min(m.allowance+leastWork, mostWork)
-	return allowed
-}
-
-// left is what the next trial may do.
-func (m *memo) left() int {
-	m.lock.Lock()
-	defer m.lock.Unlock()
-	return m.allowance
-}
-
-// usedUp is for a trial that did all work that it was allowed: the next ones may do less.
-func (m *memo) usedUp() {
-	m.lock.Lock()
-	defer m.lock.Unlock()
-	m.allowance /= 2
 }
 
 // cost is the most work of an evaluation of a selector. To find it out is work, too, which is spent

@@ -309,15 +309,46 @@ func TestATemplateIsHashedOnce(t *testing.T) {
 	}
 }
 
-// A worker that uses its allowance up gets none back by a change of its classes.
+// Whoever uses an allowance up gets none back by a change of the worker's classes.
 func TestAChangeOfClassesGivesNoWorkBack(t *testing.T) {
 	o, nodes := hostileWorker(hostile["very many combinations"])
 	d := New(o)
 	judgeDevices(nodes, d, *byTemplate, 1000)
-	used := d.memo.left()
+	used := d.memo.allowances.left("ns")
 	o.Classes = append(slices.Clone(o.Classes), &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "next"}})
-	if next := d.With(o); next.memo == d.memo || next.memo.left() > used || used >= mostWork {
-		t.Errorf("%d units of work are left, and %d after the change", used, next.memo.left())
+	next := d.With(o)
+	if left := next.memo.allowances.left("ns"); next.memo == d.memo || left > used || used >= mostWork {
+		t.Errorf("%d units of work are left, and %d after the change", used, left)
+	}
+}
+
+// A namespace that uses up its allowance leaves the others theirs. If two do, it's the worker.
+func TestAllowancesOfNamespaces(t *testing.T) {
+	a := newAllowances()
+	useUp := func(namespace string, times int) {
+		for range times {
+			a.allow(namespace)
+			a.usedUp(namespace)
+		}
+	}
+	if useUp("one", 20); a.left("one") > 2*leastWork || a.left("other") != mostWork {
+		t.Errorf("left: %d, and %d for another one", a.left("one"), a.left("other"))
+	}
+	useUp("two", 1)
+	if left := a.allow("other"); left != a.left("two") {
+		t.Errorf("left: %d, and %d for one that comes", a.left("two"), left)
+	}
+	for range 20 {
+		a.allow("other")
+	}
+	if a.left("other") != mostWork {
+		t.Errorf("left: %d after trials that took little", a.left("other"))
+	}
+	for i := range 2 * maxAllowances {
+		useUp(fmt.Sprint(i), 1)
+	}
+	if n := len(a.of); n > maxAllowances+1 {
+		t.Errorf("%d are kept", n)
 	}
 }
 

@@ -70,7 +70,7 @@ func (d *Devices) Trial(namespace string, spec *corev1.PodSpec, at scheduling.Mo
 	if e == nil && len(spec.ResourceClaims) == 0 {
 		return nil
 	}
-	left := d.memo.allow()
+	left := d.memo.allowances.allow(namespace)
 	t := &trial{Devices: d, holding: d.now, at: at, namespace: namespace, extended: e, wishes: map[uint64]*wish{}, left: &left, charge: charge}
 	t.states, t.own, t.outcomes = map[string]*structured.AllocatedState{}, map[string]bool{}, map[string]outcome{}
 	if at != scheduling.Now {
@@ -231,7 +231,7 @@ func allocate(
 func (t *trial) spend(work int) {
 	before := *t.left
 	if *t.left -= work; before > 0 && *t.left <= 0 {
-		t.memo.usedUp()
+		t.memo.allowances.usedUp(t.namespace)
 	}
 	if t.charge != nil {
 		t.charge(work)
