@@ -147,6 +147,8 @@ func (s *soak) judge(ctx context.Context, v *views) error {
 	r.AddTime("worker status -> hub status, p99", measure.QuantilesOf(v.lag()).P99, 0)
 	r.AddTime("the same while no leader ended, p50", s.quantiles(v).P50, 0)
 	r.AddTime("the same while no leader ended, p99", s.quantiles(v).P99, time.Second)
+	r.AddTime("of starts, p99", s.quantiles(v, measure.Started).P99, 0)
+	r.AddTime("of ends, p99", s.quantiles(v, measure.Complete).P99, 0)
 	r.Add("leaders that ended", float64(len(s.leaders.changes)), report.Count, 0)
 	r.AddTime("until the next one placed a Job, at most", s.leaders.longest(), 3*time.Second)
 	r.AddNone("Jobs that didn't end", unfinished)
@@ -168,11 +170,11 @@ func (s *soak) judge(ctx context.Context, v *views) error {
 	return nil
 }
 
-// quantiles are the lags of the times when a leader led.
-func (s *soak) quantiles(v *views) measure.Quantiles {
+// quantiles are the lags in the times when a leader led: of all stages, or of some.
+func (s *soak) quantiles(v *views, stages ...measure.Stage) measure.Quantiles {
 	var all []time.Duration
 	for _, d := range v.delays() {
-		if !slices.ContainsFunc(s.leaders.changes, func(c leaderChange) bool { return c.affects(d) }) {
+		if (len(stages) == 0 || slices.Contains(stages, d.Stage)) && !slices.ContainsFunc(s.leaders.changes, func(c leaderChange) bool { return c.affects(d) }) {
 			all = append(all, d.Took)
 		}
 	}

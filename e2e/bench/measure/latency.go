@@ -16,8 +16,9 @@ func SinceSent(sent map[string]time.Time, t *Timeline, stage Stage) []time.Durat
 	return all
 }
 
-// Delay is how long something took, and when it began.
+// Delay is how long a stage took to be shown, and since when.
 type Delay struct {
+	Stage Stage
 	Since time.Time
 	Took  time.Duration
 }
@@ -39,7 +40,7 @@ func Lag(source, follower *Timeline) []Delay {
 		}
 		for stage := Started; stage <= min(s.stage, f.stage); stage++ {
 			if s.seen[stage] {
-				all = append(all, Delay{s.first[stage], max(f.first[stage].Sub(s.first[stage]), 0)})
+				all = append(all, Delay{stage, s.first[stage], max(f.first[stage].Sub(s.first[stage]), 0)})
 			}
 		}
 	}
