@@ -60,7 +60,7 @@ func (l *Line) Divide(ctx context.Context, of Reserver, d *Division, q Question)
 		if !l.hasTurnLocked(&w.Job) {
 			return placement.Decision{}, d.Present, false
 		}
-		taken := maps.Clone(l.taken)
+		taken, left := maps.Clone(l.taken), maxNeedWork
 		var quotas func(worker string) int64
 		l.unlocked(func() {
 			decision, rooms = w.roomsIn(candidates, job, admitted, false)
@@ -69,7 +69,7 @@ func (l *Line) Divide(ctx context.Context, of Reserver, d *Division, q Question)
 		for worker, found := range rooms {
 			rooms[worker] = min(found, admits(worker))
 			if taken[worker] != l.taken[worker] {
-				rooms[worker] = min(rooms[worker], l.roomFor(worker, w), quotas(worker))
+				rooms[worker] = min(quotas(worker), l.roomFor(worker, w, rooms[worker], &left))
 			}
 			if l.isClosed(w, worker) {
 				rooms[worker] = 0

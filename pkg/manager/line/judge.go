@@ -40,9 +40,9 @@ func (l *Line) decideLocked(
 	var quotas func(worker string) int64
 	l.unlocked(func() { decision, quotas = place(w.request, candidates), l.quotasFor(w) })
 	w.tries = triesOf(decision)
-	found := decision.Candidates
+	found, left := decision.Candidates, maxNeedWork
 	decision.Candidates, decision.Cluster = slices.DeleteFunc(slices.Clone(found), func(c placement.Candidate) bool {
-		isTaken := taken[c.Cluster] != l.taken[c.Cluster] && l.isTooLittle(w, &c, quotas)
+		isTaken := taken[c.Cluster] != l.taken[c.Cluster] && l.isTooLittle(w, &c, quotas, &left)
 		return isTaken || l.isClosed(w, c.Cluster) || admits(c.Cluster) < w.Least()
 	}), ""
 	if len(decision.Candidates) > 0 {
@@ -91,8 +91,8 @@ func (w *entry) choose(decision *placement.Decision, avoid func(string) bool) {
 
 // isTooLittle reports whether a worker as it is now lacks what a Job was found to need there. Which
 // Pods it would preempt isn't compared.
-func (l *Line) isTooLittle(w *entry, c *placement.Candidate, quotas func(worker string) int64) bool {
-	return quotas(c.Cluster) < c.Needed || !c.Preempts && l.roomFor(c.Cluster, w) < c.Needed
+func (l *Line) isTooLittle(w *entry, c *placement.Candidate, quotas func(worker string) int64, left *int) bool {
+	return quotas(c.Cluster) < c.Needed || !c.Preempts && l.roomFor(c.Cluster, w, c.Needed, left) < c.Needed
 }
 
 // isClosed reports whether a worker takes no more Jobs, or none of this shape.
@@ -127,26 +127,22 @@ func (l *Line) quotasFor(w *entry) func(worker string) int64 {
 	}
 }
 
-// roomFor is how many Pods of a Job find nodes in a worker as it is now, if what is held for the
-// Job counts as free.
-func (l *Line) roomFor(worker string, w *entry) (pods int64) {
+// roomFor is how many of some Pods of a Job find nodes in a worker as it is now, if what is held for
+// the Job counts as free, as far as the comparisons that are left tell.
+func (l *Line) roomFor(worker string, w *entry, pods int64, left *int) int64 {
 	v, ok := l.workers.Worker(worker)
 	switch {
 	case !ok:
 		return 0
 	case !v.View().Capacity.Known:
-		return waiting.Unlimited
+		return pods
 	}
 	shape := w.Shape
 	if !w.large {
 		shape = shapeIn(v, shape)
 	}
-	workerpanic.Contain(worker, func() {
-		for _, node := range slices.Concat(v.Ledger().Free(w.held()).Nodes(), added(v, shape)) {
-			pods += shape.Slots(node.Object, &node.Free)
-		}
-	})
-	return pods
+	free := func(node *placement.Node) *placement.Resources { return &node.Free }
+	return findRoom(v, nodesOf(v, w.held()), shape, free, pods, left)
 }
 
 // judgingTimeout ends the judgement of one Job by all that it has, as the last resort: its work is

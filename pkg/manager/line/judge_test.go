@@ -247,11 +247,8 @@ func TestWhatChangesWhileALargeJobIsJudged(t *testing.T) {
 	}
 }
 
-// What a Job lacks is found out by a number of comparisons, in all workers together. Where these
-// are used up, it's taken for what others have.
-func TestWhatAJobLacksIsFoundOutInFewComparisons(t *testing.T) {
-	h := newHall()
-	const nodes = 1000
+// A Job whose comparisons with nodes take much work.
+func (h *hall) dear(nodes int) *entry {
 	for i := range nodes {
 		h.store.Ledger.SetNode(placementtest.NewNode(fmt.Sprint("n", i)).Has("cpu", "8", "pods", "110").Obj())
 	}
@@ -265,12 +262,35 @@ func TestWhatAJobLacksIsFoundOutInFewComparisons(t *testing.T) {
 			{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: values},
 		}}},
 	}}}
-	w := h.newEntry(Question{Request: placement.Request{Job: job}})
-	few := maxNeedWork / ((nodes + 1) * w.Shape.Work())
+	return h.newEntry(Question{Request: placement.Request{Job: job}})
+}
+
+// What a Job lacks is found out by a number of comparisons, in all workers together. Where these
+// are used up, it's taken for what others have.
+func TestWhatAJobLacksIsFoundOutInFewComparisons(t *testing.T) {
+	h := newHall()
+	const nodes = 1000
+	w := h.dear(nodes)
+	few := maxNeedWork / ((nodes + 1) * w.Shape.WorkOn(&corev1.Node{}))
 	for workers, want := range map[int]waiting.Lack{few: waiting.Nodes, few + 1: waiting.Room} {
 		rejections := slices.Repeat([]placement.Rejection{{Cluster: "a", Reason: placement.Insufficient, Needed: 1}}, workers)
 		if h.setNeeds(w, placement.Decision{Rejections: rejections}); w.large || w.Needs["a"].Lacks != want {
 			t.Errorf("in worker %d: %+v, want %v", workers, w.Needs["a"], want)
+		}
+	}
+}
+
+// Whether what a Job needs was taken while it was judged without the lock is found out likewise. In
+// workers where comparisons are used up, it's there.
+func TestWhatWasTakenIsFoundOutInFewComparisons(t *testing.T) {
+	h := newHall()
+	const nodes = 1000
+	w := h.dear(nodes)
+	enough := func(string) int64 { return waiting.Unlimited }
+	few, left := maxNeedWork/((nodes+1)*w.Shape.WorkOn(&corev1.Node{})), maxNeedWork
+	for i := range few + 2 {
+		if is := h.isTooLittle(w, &placement.Candidate{Cluster: "a", Needed: 1}, enough, &left); is != (i <= few-1) {
+			t.Errorf("candidate %d of %d: too little: %v", i, few, is)
 		}
 	}
 }

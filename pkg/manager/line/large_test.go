@@ -54,7 +54,8 @@ func TestALargeJobIsNotReadForEachCandidate(t *testing.T) {
 	w := h.newEntry(Question{Request: placement.Request{Job: manyContainers()}})
 	quotas := h.quotasFor(w)
 	candidate := &placement.Candidate{Cluster: "a", Needed: 1}
-	if n := testing.AllocsPerRun(3, func() { h.isTooLittle(w, candidate, quotas) }); n > 200 {
+	left := maxNeedWork
+	if n := testing.AllocsPerRun(3, func() { h.isTooLittle(w, candidate, quotas, &left) }); n > 200 {
 		t.Errorf("%v allocations for one candidate", n)
 	}
 }

@@ -33,7 +33,7 @@ func (l *Line) setNeeds(w *entry, decision placement.Decision) {
 }
 
 // maxNeedWork bounds the comparisons of a Job with the nodes of all workers by which it's found out
-// what it lacks, under the lock: some 15 ms.
+// under the lock what it lacks, or whether what it needs is still there: some 15 ms.
 const maxNeedWork = 500_000
 
 // needIn is what a Job lacks in a worker that rejects it.
@@ -71,17 +71,30 @@ func (w *entry) fitsByShape(v Worker) bool {
 // mayFitIdle reports whether Pods fit in an idle worker, as far as the comparisons that are left
 // tell.
 func mayFitIdle(v Worker, shape *placement.Shape, pods int64, left *int) bool {
-	fit := func(nodes []*placement.Node) bool {
-		for i := 0; i < len(nodes) && pods > 0 && *left > 0; i++ {
-			*left -= shape.Work()
-			pods -= shape.Slots(nodes[i].Object, &nodes[i].Idle)
+	idle := func(node *placement.Node) *placement.Resources { return &node.Idle }
+	return findRoom(v, nodesOf(v, types.NamespacedName{}), shape, idle, pods, left) == pods
+}
+
+// findRoom is for how many of some Pods of a Shape there is room in a worker, by what each of its
+// nodes has, and those have that may be added. Once the comparisons that are left are used up,
+// there is room for all.
+func findRoom(
+	v Worker, nodes []*placement.Node, shape *placement.Shape, has func(*placement.Node) *placement.Resources, pods int64, left *int,
+) int64 {
+	without := pods
+	compare := func(nodes []*placement.Node) {
+		for i := 0; i < len(nodes) && without > 0 && *left > 0; i++ {
+			*left -= shape.WorkOn(nodes[i].Object)
+			without -= shape.Slots(nodes[i].Object, has(nodes[i]))
 		}
-		return pods <= 0 || *left <= 0
 	}
-	if fit(nodesOf(v)) {
-		return true
+	if compare(nodes); without > 0 && *left > 0 {
+		madeUp := added(v, shape)
+		*left -= len(madeUp) * waiting.LooksPerAdded
+		compare(madeUp)
 	}
-	madeUp := added(v, shape)
-	*left -= len(madeUp) * waiting.LooksPerAdded
-	return fit(madeUp)
+	if *left <= 0 {
+		return pods
+	}
+	return pods - max(without, 0)
 }

@@ -88,7 +88,7 @@ func (w *walker) Nodes(worker string) ([]*placement.Node, bool) {
 		return nil, false
 	}
 	w.fillLocked(context.Background(), v)
-	return nodesOf(v), true
+	return nodesOf(v, types.NamespacedName{}), true
 }
 
 // Added implements waiting.Workers.

@@ -89,9 +89,9 @@ func freeIn(w WorkerReader, held types.NamespacedName, reads placement.Reads) (f
 	return free
 }
 
-// nodesOf are a worker's, with what is free now; none if that can't be read.
-func nodesOf(w Worker) (nodes []*placement.Node) {
-	workerpanic.Contain(w.Name(), func() { nodes = w.Ledger().Free(types.NamespacedName{}).Nodes() })
+// nodesOf are a worker's, with what is free now, as Free has it; none if that can't be read.
+func nodesOf(w Worker, held types.NamespacedName) (nodes []*placement.Node) {
+	workerpanic.Contain(w.Name(), func() { nodes = w.Ledger().Free(held).Nodes() })
 	return nodes
 }
 

@@ -14,7 +14,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/placement"
 )
 
-// plain is a worker with many nodes, each of which has a CPU free. No Job is placed.
+// plain is a worker with many nodes, each of which has a CPU free, and taints without effect. No Job
+// is placed.
 type plain struct {
 	nodes     []*placement.Node
 	placed    map[string]int
@@ -29,7 +30,10 @@ func newPlain(nodes int) *plain {
 	for i := range nodes {
 		all := placement.Resources{MilliCPU: 8000, Pods: 110}
 		w.nodes = append(w.nodes, &placement.Node{
-			Object:      &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("n", i)}},
+			Object: &corev1.Node{
+				ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("n", i)},
+				Spec:       corev1.NodeSpec{Taints: make([]corev1.Taint, 10)},
+			},
 			Allocatable: all, Idle: all, Free: placement.Resources{MilliCPU: 1000, Pods: 10},
 		})
 	}
@@ -146,6 +150,7 @@ func TestDearShapesCountAsManyLooks(t *testing.T) {
 				}}},
 			}}}
 		},
+		"tolerations": func(s *corev1.PodSpec) { s.Tolerations = make([]corev1.Toleration, 10) },
 		"resources": func(s *corev1.PodSpec) {
 			for i := range 100 {
 				s.Containers[0].Resources.Requests[corev1.ResourceName(fmt.Sprint("example.com/r", i))] = resource.MustParse("1")
@@ -248,7 +253,7 @@ func TestManyShapesBehindAReservation(t *testing.T) {
 			for i := 1; i <= jobs; i++ {
 				job := comes(i, values...)
 				line.Add(job)
-				work = job.Shape.Work()
+				work = job.Shape.WorkOn(&corev1.Node{})
 			}
 			walk("other")
 			if n, want := w.placed["mallory"], most/(nodes*work); n == 0 || n > want+1 || len(w.postponed) == 0 {

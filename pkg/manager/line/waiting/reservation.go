@@ -91,16 +91,17 @@ const maxMeeting = 30_000
 // mayMeet reports whether Pods of another Shape may be on nodes on which those of the Job may be.
 // If it takes long to find that out, they may.
 func (r *Reservation) mayMeet(by *placement.Shape) bool {
-	own := r.Job.Shape
-	work := own.Work() + by.Work()
+	own, work := r.Job.Shape, 0
 	if r.nodes == nil {
 		r.nodes = r.room.nodesFor(own)
 	}
-	for i, node := range r.nodes {
-		if i*work >= maxMeeting {
+	for _, node := range r.nodes {
+		if work >= maxMeeting {
 			return true
 		}
-		if r.room.looks.add(work); own.Suits(node.Object) && by.Suits(node.Object) {
+		each := own.WorkOn(node.Object) + by.WorkOn(node.Object)
+		work += each
+		if r.room.looks.add(each); own.Suits(node.Object) && by.Suits(node.Object) {
 			return true
 		}
 	}

@@ -90,8 +90,12 @@ func (r *room) count(known map[string]int64, shape *placement.Shape, of func(*pl
 // have room as soon as they're asked for.
 func (r *room) nodesFor(shape *placement.Shape) []*placement.Node {
 	added := r.workers.Added(r.worker, shape)
-	r.looks.add((len(r.nodes)+len(added))*shape.Work() + len(added)*LooksPerAdded)
-	return slices.Concat(r.nodes, added)
+	nodes, work := slices.Concat(r.nodes, added), len(added)*LooksPerAdded
+	for _, node := range nodes {
+		work += shape.WorkOn(node.Object)
+	}
+	r.looks.add(work)
+	return nodes
 }
 
 // fit computes when a Job fits.
@@ -144,19 +148,19 @@ func (r *room) sweep(shape *placement.Shape, need int64, now time.Time) fit {
 
 // end frees what Pods take that have ended, and returns how many more Pods of a Shape fit by that.
 func (r *room) end(of *End, shape *placement.Shape, free []placement.Resources, on []int64) (more int64) {
-	position, looks := r.positions(), 0
+	position := r.positions()
 	for node, pods := range of.Pods {
-		looks++
 		n, is := position[node]
 		if !is {
+			r.looks.add(1)
 			continue // it came after the others were looked at
 		}
+		r.looks.add(shape.WorkOn(r.nodes[n].Object))
 		free[n] = shape.With(free[n], &of.Unit, pods)
 		more -= on[n]
 		on[n] = shape.Slots(r.nodes[n].Object, &free[n])
 		more += on[n]
 	}
-	r.looks.add(looks * shape.Work())
 	return more
 }
 

@@ -117,6 +117,13 @@ func (s *story) manyShapes(count int) {
 	}
 }
 
+// perStep is how many that cost so many comparisons each, and are held slots, are done until the
+// next Continue.
+func perStep(comparisons int) int { return times(maxComparisons, comparisons+holdWork) }
+
+// times is how often a part is needed for all.
+func times(all, part int) int { return (all + part - 1) / part }
+
 // changes continues until nothing is left, as whoever is told of that does, and returns how often.
 func (s *story) changes() (count int) {
 	for ; s.countPending()+len(s.offering)+len(s.crowded) > 0; count++ {
@@ -140,17 +147,17 @@ func TestANodeOfManyReservationsShrinks(t *testing.T) {
 	}
 	s.manyNodes(nodes)
 	s.SetNode(NewNode("big").Has("cpu", "0").Obj())
-	if n := s.countPending(); n != jobs-maxComparisons/nodes {
+	if n := s.countPending(); n != jobs-perStep(nodes) {
 		t.Errorf("%d are left to the next change", n)
 	}
 	for range 5 { // a change that comes meanwhile doesn't do more of it: Continue is called once a second
 		s.SetNode(NewNode("n00000").Has("cpu", "1", "x/a", "1").Obj())
 		s.SetNode(NewNode("n00000").Has("cpu", "1").Obj())
 	}
-	if n := s.countPending(); n < jobs-maxComparisons/nodes {
+	if n := s.countPending(); n < jobs-perStep(nodes) {
 		t.Errorf("%d are left after other changes", n)
 	}
-	if n := s.changes(); n != jobs*nodes/maxComparisons-1 {
+	if n := s.changes(); n != times(jobs, perStep(nodes))-1 {
 		t.Errorf("%d more changes", n)
 	}
 	for _, j := range s.jobs {
@@ -224,10 +231,10 @@ func TestAJobOfManyWaitingPodsIsReleased(t *testing.T) {
 		s.SetPod(NewJob("j").Requests("cpu", fmt.Sprintf("%dm", 501+i%499)).Pod(fmt.Sprint(i)))
 	}
 	s.Release(j.Key())
-	if n := s.countPending(); n != pods-maxComparisons/nodes {
+	if n := s.countPending(); n != pods-perStep(nodes) {
 		t.Errorf("%d are left to the next change", n)
 	}
-	if n := s.changes(); n != pods*nodes/maxComparisons-1 {
+	if n := s.changes(); n != times(pods, perStep(nodes))-1 {
 		t.Errorf("%d more changes", n)
 	}
 	for _, p := range s.pods {
@@ -314,6 +321,48 @@ func TestManyTermsCountAsManyComparisons(t *testing.T) {
 	}
 }
 
+// Where nodes have taints, each toleration is compared with each of them: that counts, too.
+func TestTolerationsOfTaintsCount(t *testing.T) {
+	const nodes, taints, jobs = 1000, 30, 300
+	left := func(tolerations int) int {
+		s := newStory(t, NewNode("gone").Has("cpu", "100k", "pods", "100k"))
+		job := func(i int) *JobBuilder {
+			j := NewJob(fmt.Sprint(i)).Requests("cpu", fmt.Sprintf("%dm", 2000+i))
+			for k := range tolerations {
+				j.Tolerates(fmt.Sprint("other-", k))
+			}
+			return j
+		}
+		for i := range jobs {
+			j := job(i)
+			s.Reserve(j.Key(), shape(j), 1)
+		}
+		for i := range nodes {
+			node := NewNode(fmt.Sprintf("n%05d", i)).Has("cpu", "1", "pods", "110")
+			for k := range taints {
+				node.Taint(fmt.Sprint("taint-", k), corev1.TaintEffectNoSchedule)
+			}
+			s.SetNode(node.Obj())
+		}
+		s.Continue()
+		s.DeleteNode("gone")
+		work := s.Work(shape(job(0)))
+		if want := nodes * (1 + taints*tolerations/tolerationsPerWork); work != want {
+			t.Errorf("%d tolerations: all nodes are %d comparisons, want %d", tolerations, work, want)
+		}
+		for i := range nodes {
+			s.DeleteNode(fmt.Sprintf("n%05d", i))
+		}
+		if s.taints != 0 {
+			t.Errorf("%d taints are left", s.taints)
+		}
+		return s.countPending()
+	}
+	if few, many := left(0), left(20); few > 0 || many < jobs/2 {
+		t.Errorf("%d and %d are left to the next change", few, many)
+	}
+}
+
 // A Job has slots on all nodes of a worker, in which Pods wait that nearly all have another shape:
 // the change that ends it offers what is free on some of the nodes, and the next ones the others.
 func TestManyNodesAreOffered(t *testing.T) {
@@ -328,10 +377,10 @@ func TestManyNodesAreOffered(t *testing.T) {
 	s.changes()
 	s.Continue()
 	s.Release(j.Key())
-	if n := len(s.offering); n != nodes-maxComparisons/shapes {
+	if n := len(s.offering); n != nodes-perStep(shapes) {
 		t.Errorf("%d nodes are left to the next change", n)
 	}
-	if n := s.changes(); n != nodes*shapes/maxComparisons-1 {
+	if n := s.changes(); n != times(nodes, perStep(shapes))-1 {
 		t.Errorf("%d more changes", n)
 	}
 	if n := s.holds(waits); n != nodes {

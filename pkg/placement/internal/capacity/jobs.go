@@ -35,7 +35,7 @@ type group struct {
 func (l *Ledger) Work(shape *Shape) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.sorted) * shape.work
+	return shape.workOn(len(l.sorted), l.taints)
 }
 
 // Reserve holds capacity for a Job's Pods: for count of them, minus those that are bound to a node.

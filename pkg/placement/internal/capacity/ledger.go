@@ -22,6 +22,8 @@ type Ledger struct {
 	// nodes by name, and those of them that exist in order of name.
 	nodes  map[string]*node
 	sorted []*node
+	// taints of the nodes that exist, counted together.
+	taints int
 	pods   map[types.UID]*pod
 	jobs   map[types.NamespacedName]*job
 	// groups are the Pods of one Job, by the Job's UID.

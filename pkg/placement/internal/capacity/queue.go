@@ -197,12 +197,13 @@ func (l *Ledger) offer(n *node, ns *namespaceQueues) {
 		for e := q.reservations.Front(); e != nil; {
 			c := e.Value.(*reservation)
 			e = e.Next()
-			l.shares.count(c.namespace, c.shape.work)
+			l.shares.count(c.namespace, c.shape.WorkOn(n.object))
 			count := min(c.unheld, c.fits(n))
 			if count == 0 && !c.shape.OnePerNode() {
 				break
 			}
 			if l.hold(c, n, count); count > 0 {
+				l.shares.count(c.namespace, holdWork)
 				l.queues.order.MoveToBack(ns.place)
 			}
 			l.updateQueue(c)

@@ -136,18 +136,21 @@ func (l *Ledger) hold(c *reservation, n *node, count int64) {
 	}
 }
 
-// allocate holds what fits of unheld, and queues the rest.
-func (l *Ledger) allocate(c *reservation) {
+// allocate holds what fits of unheld, and queues the rest. It returns how many nodes have some.
+func (l *Ledger) allocate(c *reservation) (nodes int) {
 	if c.unheld > 0 {
 		free := make([]int64, len(l.sorted))
 		for i, n := range l.sorted {
 			free[i] = c.fits(n)
 		}
 		for i, count := range spread(free, c.unheld) {
-			l.hold(c, l.sorted[i], count)
+			if l.hold(c, l.sorted[i], count); count > 0 {
+				nodes++
+			}
 		}
 	}
 	l.updateQueue(c)
+	return nodes
 }
 
 // reallocateAll reallocates those of the changed nodes that need it, and returns the changed nodes
@@ -207,8 +210,7 @@ func (l *Ledger) findNodes() {
 				l.updateQueue(c)
 				continue
 			}
-			l.shares.count(ns.namespace, len(l.sorted)*c.shape.work)
-			l.allocate(c)
+			l.shares.count(ns.namespace, c.shape.workOn(len(l.sorted), l.taints)+l.allocate(c)*holdWork)
 		}
 	}
 }

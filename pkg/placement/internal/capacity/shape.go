@@ -26,7 +26,7 @@ type Shape struct {
 	// os is what the kubelet refuses a Pod by. The scheduler doesn't look at it.
 	os         corev1.OSName
 	onePerNode bool
-	// work is what it takes to compare a node with it, in comparisons of a plain one.
+	// work is what it takes to compare a node without taints with it, in comparisons of a plain one.
 	work int
 	// key is equal for Pods that fit on the same nodes.
 	key string
@@ -84,8 +84,17 @@ func shapeOf(pod *corev1.Pod, unit Resources) *Shape {
 // othersPerWork is how many amounts are compared in the time of a plain comparison.
 const othersPerWork = 4
 
-// Work is what it takes to compare a node with the Shape, in comparisons of a plain one.
-func (s *Shape) Work() int { return s.work }
+// tolerationsPerWork is how many tolerations are compared with a taint in the time of a plain
+// comparison.
+const tolerationsPerWork = 4
+
+// WorkOn is what it takes to compare a node with the Shape, in comparisons of a plain one.
+func (s *Shape) WorkOn(node *corev1.Node) int { return s.workOn(1, len(node.Spec.Taints)) }
+
+// workOn is that for some nodes, which have so many taints together.
+func (s *Shape) workOn(nodes, taints int) int {
+	return nodes*s.work + taints*len(s.tolerations)/tolerationsPerWork
+}
 
 // Key is equal for Shapes of which any number of Pods fits on the same nodes.
 func (s *Shape) Key() string { return s.key }

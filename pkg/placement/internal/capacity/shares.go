@@ -6,10 +6,13 @@ package capacity
 // all namespaces together.
 const maxComparisons = 1_000_000
 
-// maxSeats is about how many reservations of crowded nodes are seated again until Continue: this
-// takes as long as some 50 comparisons for each. Nodes that have only a few aren't crowded.
+// holdWork is what it takes to hold slots for a reservation on a node, in comparisons.
+const holdWork = 25
+
+// maxSeats is about how many reservations of crowded nodes are seated again until Continue: each
+// gives its slots back, and is held others. Nodes that have only a few aren't crowded.
 const (
-	maxSeats   = maxComparisons / 50
+	maxSeats   = maxComparisons / (2 * holdWork)
 	fewHolders = 100
 )
 

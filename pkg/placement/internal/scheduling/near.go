@@ -28,7 +28,7 @@ func (s *Snapshot) keepingNear(j *Job, b *budget) *Snapshot {
 	kept := *s
 	kept.Nodes, kept.guarded = slices.Clone(s.Nodes), nil
 	for i, n := range s.Nodes {
-		b.spend(len(n.Pods)*(podWork+near.work+j.shape.Work()), affinityField)
+		b.spend(len(n.Pods)*(podWork+near.work+j.shape.WorkOn(n.Object)), affinityField)
 		if p := n.toKeep(near, j); p != nil {
 			kept.Nodes[i] = n.keeping(p)
 		}
