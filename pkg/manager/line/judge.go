@@ -127,8 +127,8 @@ func (l *Line) quotasFor(w *entry) func(worker string) int64 {
 	}
 }
 
-// roomFor is how many of some Pods of a Job find nodes in a worker as it is now, if what is held for
-// the Job counts as free, as far as the comparisons that are left tell.
+// roomFor is how many of some Pods of a Job find nodes in a worker as it is now, as far as the
+// comparisons that are left tell. What is held for the Job counts as free.
 func (l *Line) roomFor(worker string, w *entry, pods int64, left *int) int64 {
 	v, ok := l.workers.Worker(worker)
 	switch {

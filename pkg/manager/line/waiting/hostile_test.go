@@ -14,8 +14,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/placement"
 )
 
-// plain is a worker with many nodes, each of which has a CPU free, and taints without effect. No Job
-// is placed.
+// plain is a worker with many nodes, each of which has a CPU free, and taints without effect. No
+// Job is placed.
 type plain struct {
 	nodes     []*placement.Node
 	placed    map[string]int

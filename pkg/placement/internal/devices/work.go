@@ -15,8 +15,8 @@ const (
 	// devices, and a user's claim may have very many.
 	searchWork = 40_000
 	// mostWork bounds all searches for one Job in one view. It comes down to leastWork for the Jobs of
-	// a namespace that use it up again and again. What was found out is kept, so that the next searches
-	// go on from there.
+	// a namespace that use it up again and again. What was found out is kept, so that the next
+	// searches go on from there.
 	mostWork, leastWork = 100_000, 5_000
 
 	stepWork        = 2    // of the allocator, in which it asks its context for an error
