@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
@@ -26,14 +27,6 @@ func withLargePods(j *batchv1.Job) {
 	for i := range j.Spec.Template.Spec.HostAliases {
 		j.Spec.Template.Spec.HostAliases[i].IP = "::"
 	}
-}
-
-// liveBytes is what the heap has after a garbage collection.
-func liveBytes() int64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc) //nolint:gosec // a size of memory
 }
 
 // Many Pods of a large template are there one at a time, and little is held of those that were
@@ -54,14 +47,14 @@ func TestPodsOfALargeTemplateTakeLittle(t *testing.T) {
 	}})
 	job := aJob(withLargePods)
 	s := &jobSync{reconciler: c.jobs, job: job, known: c.jobs.memory.of(job), until: noon.Add(syncAtMost)}
-	before := liveBytes()
+	before := costtest.Heap()
 	p := plan.Compute(plan.Snapshot{Job: job, Now: noon}, s.options.planOptions())
-	planned := liveBytes() - before
+	planned := costtest.Heap() - before
 	created, err := s.createPods(t.Context(), p.Create, p.CreateReason)
 	if err != nil || created != 60 || sent.Load() != 60 {
 		t.Fatalf("%d Pods were created, %d sent, error %v", created, sent.Load(), err)
 	}
-	if held := liveBytes() - before; planned > 1<<20 || held > 1<<20 {
+	if held := costtest.Heap() - before; planned > 1<<20 || held > 1<<20 {
 		t.Errorf("the plan takes %d KiB, and it and the Pods that were created take %d KiB", planned>>10, held>>10)
 	}
 	if n := most.Load(); n != 1 {

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 	"github.com/jobferry/jobferry/pkg/util/queue"
 	"github.com/jobferry/jobferry/pkg/util/wake"
 )
@@ -63,12 +64,12 @@ func TestLargeObjectsOfATenantTakeLittle(t *testing.T) {
 			}).DeepCopy(), DefaultOptions())
 		},
 	} {
-		before := liveBytes()
+		before := costtest.Heap()
 		held := []any{}
 		for range objects {
 			held = append(held, make())
 		}
-		if each := (liveBytes() - before) / objects; each > 16<<10 {
+		if each := (costtest.Heap() - before) / objects; each > 16<<10 {
 			t.Errorf("%s takes %d KiB", name, each>>10)
 		}
 		runtime.KeepAlive(held)

@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/jobferry/jobferry/pkg/util/selectors"
 	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
@@ -60,6 +61,17 @@ func (p *Preference) Returns() (time.Duration, bool) {
 		return 0, false
 	}
 	return p.returning, p.returns
+}
+
+// Size is about how many bytes a preference takes in memory.
+func (p *Preference) Size() (bytes int) {
+	if p == nil {
+		return 0
+	}
+	for _, s := range p.steps {
+		bytes += selectors.Size(s.selector)
+	}
+	return bytes
 }
 
 // Before is the preference with only the steps before that of a cluster. Nil: there is none.

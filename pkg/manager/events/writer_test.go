@@ -2,7 +2,6 @@ package events
 
 import (
 	"context"
-	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -20,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
 // Two events of one reason about one state of a Job are two, with a note each.
@@ -216,11 +216,11 @@ func TestManyEventsTakeLittleMemory(t *testing.T) {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "noisy", Name: "train", UID: "uid"}}
 	other := job.DeepCopy()
 	other.Namespace = "other"
-	before := heapBytes()
+	before := costtest.Heap()
 	for range 40_000 {
 		w.Eventf(job, nil, corev1.EventTypeNormal, "Placed", "Dispatch", "%s", strings.Repeat("x", 1024))
 	}
-	took := heapBytes() - before
+	took := costtest.Heap() - before
 	t.Logf("%d events take %d KiB", w.waiting.len(), took>>10)
 	if took > most || w.waiting.len() < 5000 {
 		t.Errorf("%d events take %d KiB", w.waiting.len(), took>>10)
@@ -238,13 +238,6 @@ func TestManyEventsTakeLittleMemory(t *testing.T) {
 	if w.waiting.bytes != 0 || w.waiting.count != 0 || len(w.waiting.byNamespace)+len(w.waiting.turns) > 0 {
 		t.Errorf("nothing waits, but %+v", w.waiting)
 	}
-}
-
-func heapBytes() int64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc) //nolint:gosec // no heap has 2^63 bytes
 }
 
 // A flood of events isn't one of the log.

@@ -13,12 +13,13 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/util/selectors"
 )
 
 // entry is a Job that asks for room, and may have to wait for it.
 type entry struct {
 	waiting.Job
-	// request has no Job while it waits.
+	// request has no Job while it waits, and nothing but RoomNow if no walk judges the Job.
 	request placement.Request
 	// exact is the Shape by which capacity is reserved, also of a large Job, and kin those of its Kin
 	// that are judged; nil while it waits.
@@ -88,9 +89,9 @@ type PriorityClass struct {
 // newEntry makes the entry of a question.
 func (l *Line) newEntry(q Question) *entry {
 	job := q.Job
-	large := job.Size() > maxInLine || placement.IsHeavy(&job.Spec.Template.Spec)
 	altered := job.Spec.Template.Spec.RuntimeClassName != nil
 	exact := placement.ShapeOf(&job.Spec.Template)
+	large := job.Size() > maxInLine || placement.IsHeavy(&job.Spec.Template.Spec) || exact.Bytes() > maxKept
 	w := &entry{
 		Job: waiting.Job{
 			Key: keyOf(job), UID: job.UID, Priority: q.Class.Value, Created: job.CreationTimestamp.Time,
@@ -105,7 +106,7 @@ func (l *Line) newEntry(q Question) *entry {
 		class:    q.Class.Name,
 		version:  mirror.VersionOf(job),
 		large:    large,
-		heavy:    large,
+		heavy:    large || selectors.Size(q.Selector)+q.Preference.Size() > maxKept,
 		altered:  altered,
 	}
 	w.reads, w.out = placement.ReadsOf(&job.Spec.Template.Spec), l.stockouts.of(job) // without the lock: it takes a while
@@ -124,9 +125,14 @@ func (l *Line) newEntry(q Question) *entry {
 	return w
 }
 
-// maxInLine is the size of a Job, in bytes of protobuf, up to which it can get a reservation while
-// it waits, and a walk unpacks it and chooses for it.
-const maxInLine = 64 << 10
+const (
+	// maxInLine is the size of a Job, in bytes of protobuf, up to which it can get a reservation while
+	// it waits, and a walk unpacks it and chooses for it.
+	maxInLine = 64 << 10
+	// maxKept is up to how many bytes what Pods want of nodes is kept while their Job waits, and what
+	// that wants of workers. They may take many times their text.
+	maxKept = 4 << 10
+)
 
 // shapeInLine is the shape of a Job's Pods; of a large Job what they request, and not which nodes
 // they want.
@@ -170,7 +176,11 @@ func (l *Line) joinLocked(w *entry, decision placement.Decision) {
 	l.setNeeds(w, decision)
 	w.said, w.Untold = decision.Named(), len(decision.Candidates) > 0
 	w.isNext = false
-	w.forgetRead()
+	request := w.request
+	if w.forgetRead(); w.isJudgedInWalks() {
+		request.Job, request.Mates = nil, nil
+		w.request = request
+	}
 	l.waiters[w.Key] = w
 	if l.order.Add(&w.Job) {
 		l.freed.add(placement.Change{})
@@ -203,7 +213,16 @@ func (w *entry) unjudged(candidates []placement.Cluster, need waiting.Need) *ent
 }
 
 // forgetRead drops what is read while the Job is judged: many may wait, of any size.
-func (w *entry) forgetRead() { w.request.Job, w.request.Mates, w.exact, w.kin = nil, nil, nil, nil }
+func (w *entry) forgetRead() {
+	w.request = placement.Request{RoomNow: w.request.RoomNow}
+	w.exact, w.kin = nil, nil
+}
+
+// isJudgedInWalks reports whether walks judge the Job while it waits. Others are judged in their
+// own reconciles.
+func (w *entry) isJudgedInWalks() bool {
+	return !w.Exempt && !w.Divisible && !w.heavy && w.group == (group.ID{})
+}
 
 // Withdraw takes a Job out of the line that waits no more, or goes.
 func (l *Line) Withdraw(key types.NamespacedName) {

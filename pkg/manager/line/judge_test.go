@@ -197,13 +197,13 @@ func TestLargeJobsOfANamespaceTakeTurns(t *testing.T) {
 // It has a reservation as any other, and it's its turn then, also if something has changed since.
 func TestAWalkLeavesHeavyJobsToThemselves(t *testing.T) {
 	h := newHall()
-	for i := range 3000 {
+	for i := range 6000 {
 		h.store.Ledger.SetNode(placementtest.NewNode(fmt.Sprint("empty-", i)).Has("cpu", "0", "pods", "110").Obj())
 	}
 	h.asks(t, "all", 8)
 	job := h.large("heavy", 8)
 	required := job.Spec.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
-	required.NodeSelectorTerms = required.NodeSelectorTerms[:15]
+	required.NodeSelectorTerms = required.NodeSelectorTerms[:8]
 	h.Ask(t.Context(), Question{Request: placement.Request{Job: job}})
 	h.Settle(keyOf(job), true)
 	h.asks(t, "later", 1)
@@ -252,7 +252,7 @@ func (h *hall) dear(nodes int) *entry {
 	for i := range nodes {
 		h.store.Ledger.SetNode(placementtest.NewNode(fmt.Sprint("n", i)).Has("cpu", "8", "pods", "110").Obj())
 	}
-	values := make([]string, 450)
+	values := make([]string, 80)
 	for i := range values {
 		values[i] = fmt.Sprint("value-", i)
 	}

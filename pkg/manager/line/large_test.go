@@ -2,16 +2,22 @@ package line
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/jobferry/jobferry/pkg/api/preference"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
 	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/util/costtest"
+	"github.com/jobferry/jobferry/pkg/util/selectors"
 )
 
 // manyContainers is a Job that takes a while to be read.
@@ -73,5 +79,56 @@ func TestJobsThatWaitForRoomArentJudgedWhenAStockoutEnds(t *testing.T) {
 	h.stockouts.ended("a", "")
 	if need := w.Needs["a"]; before.Pods == 0 || need != before {
 		t.Errorf("it needs %+v there, and before %+v", need, before)
+	}
+}
+
+// What a Job wants of workers and of nodes may take many times its text. Of very many Jobs that
+// wait, little of that is kept.
+func TestWhatIsKeptOfAJobThatWaits(t *testing.T) {
+	h := newHall()
+	h.asks(t, "all", 8)
+	const jobs = 200
+	repeated := func(count int, of func(i int) string) string {
+		texts := make([]string, count)
+		for i := range texts {
+			texts[i] = of(i)
+		}
+		return strings.Join(texts, ",")
+	}
+	everywhere := repeated(250, func(int) string { return "!x" })
+	for name, change := range map[string]func(*placement.Request){
+		"selector": func(r *placement.Request) { r.Selector, _ = selectors.Parse(everywhere) },
+		"preference": func(r *placement.Request) {
+			r.Preference, _ = preference.Parse(map[string]string{v1alpha1.AnnotationClusterPreference: everywhere})
+		},
+		"values of node affinity": func(r *placement.Request) {
+			values := make([]string, 400)
+			for i := range values {
+				values[i] = fmt.Sprintf("%s-%d-%d", strings.Repeat("v", 50), r.Job.CreationTimestamp.Unix(), i)
+			}
+			r.Job.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+					{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpNotIn, Values: values},
+				}}},
+			}}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := costtest.Heap()
+			for i := range jobs {
+				job := mirrortest.New(fmt.Sprint(name, i)).Obj()
+				job.CreationTimestamp = metav1.Unix(int64(i), 0)
+				job.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+				request := placement.Request{Job: job}
+				change(&request)
+				h.Ask(t.Context(), Question{Request: request})
+			}
+			if each := (costtest.Heap() - before) / jobs; each > 8<<10 {
+				t.Errorf("%d bytes are kept of each", each)
+			}
+		})
+	}
+	if len(h.waiters) != 3*jobs {
+		t.Errorf("%d wait: this shows nothing", len(h.waiters))
 	}
 }

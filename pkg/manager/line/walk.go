@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/jobferry/jobferry/pkg/manager/group"
 	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/placement"
@@ -164,7 +163,7 @@ func (w *walker) Place(job *waiting.Job, admits func(string) int64, avoid func(s
 // judge places a Job that may have room now, or has it reconciled.
 func (w *walker) judge(entry *entry, admits func(string) int64, avoid func(string) bool) waiting.Outcome {
 	job := &entry.Job
-	if job.Exempt || job.Divisible || entry.heavy || entry.group != (group.ID{}) {
+	if !entry.isJudgedInWalks() {
 		return w.ask(entry)
 	}
 	ctx, request := context.Background(), entry.request

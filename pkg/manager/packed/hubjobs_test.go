@@ -24,6 +24,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
 // hubJob is a Job of a tenant whose template has so many bytes.
@@ -54,10 +55,7 @@ func hold(t *testing.T, h *HubJobs, j *batchv1.Job) *batchv1.Job {
 
 func heapBytes() int64 {
 	forgetRecent()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc) //nolint:gosec // no heap has 2^63 bytes
+	return costtest.Heap()
 }
 
 // noise is a text of some size that can't be compressed.

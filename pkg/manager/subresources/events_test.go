@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
 const eventsPath = "/api/v1/namespaces/team/events"
@@ -52,11 +54,11 @@ func TestLargeEventsTakeLittleMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.worker.sends(4200, event)
-			before, took, times := heapBytes(), int64(0), 0
+			before, took, times := costtest.Heap(), int64(0), 0
 			out := &sink{header: http.Header{}}
 			out.meanwhile = func() {
 				if times++; times == 1 {
-					took = heapBytes() - before
+					took = costtest.Heap() - before
 				}
 			}
 			w.asksFor("events", out)

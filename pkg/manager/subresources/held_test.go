@@ -3,21 +3,14 @@ package subresources
 import (
 	"fmt"
 	"net/http"
-	"runtime"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-)
 
-// heapBytes is what is in use.
-func heapBytes() int64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc) //nolint:gosec // no heap has 2^63 bytes
-}
+	"github.com/jobferry/jobferry/pkg/util/costtest"
+)
 
 func manyLabels(n int) map[string]string {
 	labels := map[string]string{}
@@ -46,7 +39,7 @@ func TestLittleIsHeldOfAMirrorAndAPod(t *testing.T) {
 			p.Spec.Containers[i].Name = fmt.Sprint("c", i)
 		}
 	})}})
-	before := heapBytes()
+	before := costtest.Heap()
 	var held []*chosen
 	for range 20 {
 		found, err := w.find.pod(t.Context(), &request{key: types.NamespacedName{Namespace: namespace, Name: "job"}}, podChoice{}, forLog)
@@ -55,7 +48,7 @@ func TestLittleIsHeldOfAMirrorAndAPod(t *testing.T) {
 		}
 		held = append(held, found)
 	}
-	took := (heapBytes() - before) / int64(len(held))
+	took := (costtest.Heap() - before) / int64(len(held))
 	t.Logf("%d KiB for each", took>>10)
 	if took > most || held[0].job.UID != mirrorUID || len(held[0].pod.Spec.Containers) != maxContainers {
 		t.Errorf("of a mirror and a Pod, %d KiB are held", took>>10)

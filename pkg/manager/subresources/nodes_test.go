@@ -28,6 +28,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/subresources/kubelet"
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
 // node is a world whose hub has a shadow of the Pod job-a, and the kubelet's API of its Node.
@@ -347,7 +348,7 @@ func TestAGiantLogOfANode(t *testing.T) {
 	if _, err := io.CopyN(io.Discard, answer.Body, 64<<20); err != nil {
 		t.Fatal(err)
 	}
-	before := heapBytes()
+	before := costtest.Heap()
 	cancel()
 	if total := <-sent; total > 128<<20 { // what is in flight
 		t.Errorf("%d bytes were taken of a worker for one who has left", total)

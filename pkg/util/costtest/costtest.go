@@ -46,3 +46,11 @@ func Of(call func()) uint64 {
 	}()
 	return <-cost
 }
+
+// Heap is how many bytes live objects take.
+func Heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc) //nolint:gosec // no heap has 2^63 bytes
+}

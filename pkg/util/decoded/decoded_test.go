@@ -17,6 +17,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 	"github.com/jobferry/jobferry/pkg/util/jsonscan"
 )
 
@@ -39,12 +40,12 @@ func TestSizeIsEnough(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			before := heapBytes()
+			before := costtest.Heap()
 			var read batchv1.Job
 			if err := read.Unmarshal(data); err != nil {
 				t.Fatal(err)
 			}
-			took, size := heapBytes()-before, Size(job)
+			took, size := costtest.Heap()-before, Size(job)
 			runtime.KeepAlive(&read)
 			runtime.KeepAlive(data)
 			if took > size || size > 12*took {
@@ -84,11 +85,11 @@ func TestNamedListsCount(t *testing.T) {
 // many times as much at most.
 func isCounted(t *testing.T, read interface{ Unmarshal([]byte) error }, data []byte, times int64) {
 	t.Helper()
-	before := heapBytes()
+	before := costtest.Heap()
 	if err := read.Unmarshal(data); err != nil {
 		t.Fatal(err)
 	}
-	took := heapBytes() - before
+	took := costtest.Heap() - before
 	size, _ := Message(reflect.TypeOf(read).Elem(), data, math.MaxInt64)
 	runtime.KeepAlive(read)
 	runtime.KeepAlive(data)
@@ -128,13 +129,13 @@ func TestAllMapsCount(t *testing.T) {
 			for i := range reads {
 				reads[i], _ = reflect.New(of).Interface().(message)
 			}
-			before := heapBytes()
+			before := costtest.Heap()
 			for _, read := range reads {
 				if err := read.Unmarshal(data); err != nil {
 					t.Fatal(err)
 				}
 			}
-			took := (heapBytes() - before) / int64(len(reads))
+			took := (costtest.Heap() - before) / int64(len(reads))
 			size, _ := Message(of, data, math.MaxInt64)
 			runtime.KeepAlive(reads)
 			if took > size || size > 4*took {
@@ -217,11 +218,4 @@ func TestMessageStopsAtItsLimit(t *testing.T) {
 	if size, _ := Message(reflect.TypeOf(job).Elem(), data, 1<<20); size <= 1<<20 || size > 2<<20 {
 		t.Errorf("%d bytes", size)
 	}
-}
-
-func heapBytes() int64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc) //nolint:gosec // no heap has 2^63 bytes
 }

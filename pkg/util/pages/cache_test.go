@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	goruntime "runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,6 +17,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
 // oldServer is an API server without the feature gate WatchList, which has ConfigMaps. As from a
@@ -88,12 +89,12 @@ func TestListsOfACacheComeInPages(t *testing.T) {
 	t.Cleanup(server.Close)
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
-	before, most := heapBytes(), int64(0)
+	before, most := costtest.Heap(), int64(0)
 	objectsCache, err := NewCache(&rest.Config{Host: server.URL, QPS: -1}, cache.Options{
 		Scheme: scheme.Scheme, Mapper: mapper,
 		DefaultTransform: func(object any) (any, error) {
 			if o, is := object.(*corev1.ConfigMap); is && o.Data != nil {
-				most = max(most, heapBytes()-before)
+				most = max(most, costtest.Heap()-before)
 				o.Data = nil
 			}
 			return object, nil
@@ -123,11 +124,4 @@ func TestListsOfACacheComeInPages(t *testing.T) {
 	if limit := int64(4 * maxBytes); most == 0 || most > limit {
 		t.Errorf("a page takes %d bytes, want %d", most, limit)
 	}
-}
-
-func heapBytes() int64 {
-	goruntime.GC()
-	var m goruntime.MemStats
-	goruntime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }

@@ -38,3 +38,24 @@ func check(text string) error {
 	}
 	return nil
 }
+
+// What a requirement of a selector takes in memory, and each of its values, beside their texts.
+const (
+	requirementBytes = 56
+	valueBytes       = 16
+)
+
+// Size is about how many bytes a selector takes in memory; none if it is nil.
+func Size(s labels.Selector) (bytes int) {
+	if s == nil {
+		return 0
+	}
+	requirements, _ := s.Requirements()
+	for i := range requirements {
+		bytes += requirementBytes + len(requirements[i].Key())
+		for _, value := range requirements[i].ValuesUnsorted() {
+			bytes += valueBytes + len(value)
+		}
+	}
+	return bytes
+}

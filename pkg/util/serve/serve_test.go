@@ -6,11 +6,12 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
-	"runtime"
 	"testing"
 	"time"
 
 	"k8s.io/client-go/util/cert"
+
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
 // serving starts a server until the test ends, and returns its address.
@@ -36,7 +37,7 @@ func serving(t *testing.T, handler http.Handler, config *tls.Config) string {
 // memory, and others are answered.
 func TestHeadersWithoutAnEnd(t *testing.T) {
 	address := serving(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }), nil)
-	before := inUse()
+	before := costtest.Heap()
 	headers := append([]byte("GET / HTTP/1.1\r\nHost: x\r\nX: "), bytes.Repeat([]byte("x"), 1<<20)...)
 	for range 3 * MaxStrangers {
 		c, err := net.Dial("tcp", address)
@@ -47,7 +48,7 @@ func TestHeadersWithoutAnEnd(t *testing.T) {
 		_ = c.SetWriteDeadline(time.Now().Add(20 * time.Millisecond))
 		_, _ = c.Write(headers) // refused at some point
 	}
-	if took := inUse() - before; took > 24<<20 {
+	if took := costtest.Heap() - before; took > 24<<20 {
 		t.Errorf("%d MiB are held", took>>20)
 	}
 	answer, err := http.Get("http://" + address) //nolint:noctx // the test's own server
@@ -91,7 +92,7 @@ func TestStreamsThatNobodyReads(t *testing.T) {
 		}
 	}
 	send(http.MethodGet, nil) // for one connection
-	before := inUse()
+	before := costtest.Heap()
 	for range maxStreams / 2 {
 		go send(http.MethodPost, make([]byte, 1<<20))
 	}
@@ -100,14 +101,7 @@ func TestStreamsThatNobodyReads(t *testing.T) {
 			t.Fatalf("it's served by %s", proto)
 		}
 	}
-	if took := inUse() - before - maxStreams/2<<20; took > 24<<20 { // but for what the test sends
+	if took := costtest.Heap() - before - maxStreams/2<<20; took > 24<<20 { // but for what the test sends
 		t.Errorf("%d MiB are held", took>>20)
 	}
-}
-
-func inUse() int64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc) //nolint:gosec // far below
 }

@@ -30,6 +30,8 @@ type Shape struct {
 	work int
 	// key is equal for Pods that fit on the same nodes.
 	key string
+	// bytes that it takes in memory.
+	bytes int
 }
 
 // other is a request of one of Resources.Others, in a slice because it's read once per node.
@@ -77,7 +79,7 @@ func shapeOf(pod *corev1.Pod, unit Resources) *Shape {
 	}
 	slices.SortFunc(s.others, func(a, b other) int { return cmp.Compare(a.name, b.name) })
 	s.work += len(s.others) / othersPerWork
-	s.key = s.hash(&pod.Spec)
+	s.key, s.bytes = s.hash(&pod.Spec), s.bytesOf(&pod.Spec)
 	return s
 }
 
@@ -94,6 +96,43 @@ func (s *Shape) WorkOn(node *corev1.Node) int { return s.workOn(1, len(node.Spec
 // workOn is that for some nodes, which have so many taints together.
 func (s *Shape) workOn(nodes, taints int) int {
 	return nodes*s.work + taints*len(s.tolerations)/tolerationsPerWork
+}
+
+// What takes so much in memory of a Shape, beside its texts: an amount of a resource, a toleration,
+// a requirement of nodes, and each of its values.
+const (
+	otherBytes       = 64
+	tolerationBytes  = 96
+	requirementBytes = 160
+	valueBytes       = 32
+)
+
+// Bytes is about how many bytes a Shape takes in memory, beside what every Shape does.
+func (s *Shape) Bytes() int { return s.bytes }
+
+// bytesOf a Shape of Pods of a spec.
+func (s *Shape) bytesOf(spec *corev1.PodSpec) (bytes int) {
+	for _, o := range s.others {
+		bytes += otherBytes + len(o.name)
+	}
+	for i := range s.tolerations {
+		bytes += tolerationBytes + s.tolerations[i].Size()
+	}
+	for key, value := range spec.NodeSelector {
+		bytes += requirementBytes + valueBytes + len(key) + len(value)
+	}
+	if required := requiredTerms(spec); required != nil {
+		for i := range required.NodeSelectorTerms {
+			t := &required.NodeSelectorTerms[i]
+			bytes += requirementBytes + t.Size()
+			for _, requirements := range [][]corev1.NodeSelectorRequirement{t.MatchExpressions, t.MatchFields} {
+				for k := range requirements {
+					bytes += requirementBytes + valueBytes*len(requirements[k].Values)
+				}
+			}
+		}
+	}
+	return bytes
 }
 
 // Key is equal for Shapes of which any number of Pods fits on the same nodes.
