@@ -97,7 +97,8 @@ func (r *reconciler) create(ctx context.Context, s *seen) (ctrl.Result, error) {
 	if err != nil {
 		return ctrl.Result{}, err //nolint:wrapcheck // it says what failed
 	}
-	pod := newShadow(model, s.name, s.pod.UID, s.worker, from)
+	// The answer is decoded into it, and the cache, or other shadows, share what it's made of.
+	pod := newShadow(model, s.name, s.pod.UID, s.worker, from).DeepCopy()
 	switch err := r.hub.Create(ctx, pod); {
 	case err == nil:
 		r.shadows.wrote(pod, s.worker)

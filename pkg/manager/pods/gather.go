@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/pods/report"
@@ -74,7 +75,7 @@ func (s *seen) findJob(ctx context.Context, r *reconciler, name string) error {
 		return nil
 	}
 	key, job := types.NamespacedName{Namespace: s.name.Namespace, Name: name}, &batchv1.Job{}
-	if err := r.cache.Get(ctx, key, job); err != nil {
+	if err := r.cache.Get(ctx, key, job, client.UnsafeDisableDeepCopy); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}

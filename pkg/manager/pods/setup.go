@@ -103,7 +103,7 @@ func New(mgr ctrl.Manager, recorder events.EventRecorder, options Options) (*Con
 	}
 	r := &reconciler{
 		options: options, clock: clock.RealClock{}, hub: hub, live: mgr.GetAPIReader(), cache: mgr.GetCache(), recorder: recorder,
-		queue: queue.New(controllerName, nil), pace: newPace(), models: newModels(mgr.GetAPIReader()), woken: make(chan struct{}, 1),
+		queue: queue.WithBacklog(queue.New(controllerName, nil)), pace: newPace(), models: newModels(mgr.GetAPIReader()), woken: make(chan struct{}, 1),
 		namespaces: map[string]shownNamespace{}, namespacesSeen: func() bool { return false },
 	}
 	r.nodes = newNodes(forNodes, r.cache, r.clock, address{ip, options.Port})

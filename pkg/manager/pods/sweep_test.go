@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
@@ -22,7 +23,11 @@ type lookedAt struct {
 	names map[types.NamespacedName]int
 }
 
-func (l *lookedAt) Add(r ctrl.Request) { l.names[r.NamespacedName]++ }
+func (l *lookedAt) AddWithOpts(_ priorityqueue.AddOpts, requests ...ctrl.Request) {
+	for _, r := range requests {
+		l.names[r.NamespacedName]++
+	}
+}
 
 // of counts the Pods of a namespace.
 func (l *lookedAt) of(namespace string) (n int) {

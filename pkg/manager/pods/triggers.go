@@ -9,7 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -28,15 +30,19 @@ const (
 	wakeDelay     = 500 * time.Millisecond
 )
 
-// enqueue has Pods looked at. A standby looks at none: nobody works on its queue.
+// enqueue has Pods looked at, those of one namespace after those of another: a look at one of a
+// large Job takes long. A standby looks at none: nobody works on its queue.
 func (r *reconciler) enqueue(names ...types.NamespacedName) {
 	if !r.leads.Load() {
 		return
 	}
 	for _, name := range names {
-		r.queue.Add(ctrl.Request{NamespacedName: name})
+		r.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(inTurn)}, ctrl.Request{NamespacedName: name})
 	}
 }
+
+// inTurn is the priority of all requests: a backlog has them take turns.
+const inTurn = -1
 
 // Shown implements clusters.PodListener. Before all namespaces have been seen, all are shown: the
 // reports of their Pods are held for nothing at worst.

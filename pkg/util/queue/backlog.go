@@ -6,6 +6,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/jobferry/jobferry/pkg/util/turns"
 )
 
 // maxReady is how many requests may be ready before a backlog holds others back: several for each
@@ -16,19 +18,18 @@ const maxReady = 1024
 const held = -1
 
 // WithBacklog returns a queue in which few requests of a priority below 0 are at a time. The others
-// wait outside, where they take a third of the memory, and none when they're gone: the queue's own
-// maps stay as large as they ever were. All of them come after those of priority 0, in the order in
-// which they were added, whatever their own priority. A request with a delay doesn't wait outside.
+// wait outside, where they take half of the memory, and none when they're gone: the queue's own
+// maps stay as large as they ever were. All of them come after those of priority 0, whatever their
+// own priority. Namespaces take turns, and each has its own in the order in which they were added.
+// A request with a delay doesn't wait outside.
 func WithBacklog(q Queue) Queue { return &backlog{Queue: q} }
 
 type backlog struct {
 	Queue
 
 	mu sync.Mutex
-	// waiting are the requests outside, in order, each once, and known are the same; nil: there are
-	// none.
-	waiting []reconcile.Request
-	known   map[reconcile.Request]struct{}
+	// waiting are the requests outside; nil: there are none.
+	waiting *turns.Queue
 }
 
 // AddWithOpts implements Queue.
@@ -39,14 +40,11 @@ func (b *backlog) AddWithOpts(o priorityqueue.AddOpts, requests ...reconcile.Req
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.known == nil {
-		b.known = map[reconcile.Request]struct{}{}
+	if b.waiting == nil {
+		b.waiting = turns.NewQueue()
 	}
 	for _, r := range requests {
-		if _, known := b.known[r]; !known {
-			b.waiting = append(b.waiting, r)
-			b.known[r] = struct{}{}
-		}
+		b.waiting.Add(r.NamespacedName)
 	}
 	b.flow()
 }
@@ -62,16 +60,14 @@ func (b *backlog) Done(r reconcile.Request) {
 // flow passes on what there is room for. While something waits outside, something is ready, and so
 // there will be another call.
 func (b *backlog) flow() {
-	for len(b.waiting) > 0 {
-		room := min(maxReady-b.Len(), len(b.waiting))
-		if room <= 0 {
+	for b.waiting != nil && b.waiting.Len() > 0 {
+		next := b.waiting.Next(maxReady - b.Len())
+		if len(next) == 0 {
 			return
 		}
-		for _, r := range b.waiting[:room] {
-			b.Queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(held)}, r)
-			delete(b.known, r)
+		for _, key := range next {
+			b.Queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(held)}, reconcile.Request{NamespacedName: key})
 		}
-		b.waiting = b.waiting[room:]
 	}
-	b.waiting, b.known = nil, nil
+	b.waiting = nil
 }

@@ -44,9 +44,29 @@ func TestBacklog(t *testing.T) {
 	if len(seen) != all+1 {
 		t.Errorf("%d requests came, want %d", len(seen), all+1)
 	}
-	if is := b.(*backlog); is.waiting != nil || is.known != nil {
-		t.Errorf("%d and %d are left outside", len(is.waiting), len(is.known))
+	if is := b.(*backlog); is.waiting != nil {
+		t.Errorf("%d are left outside", is.waiting.Len())
 	}
+}
+
+// However many requests of one namespace wait, those of another come soon.
+func TestNamespacesTakeTurnsInABacklog(t *testing.T) {
+	q := New("turns", nil)
+	defer q.ShutDown()
+	b := WithBacklog(q)
+	low := priorityqueue.AddOpts{Priority: ptr.To(-1)}
+	for i := range 10 * maxReady {
+		b.AddWithOpts(low, numbered(i))
+	}
+	other := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "other", Name: "one"}}
+	b.AddWithOpts(low, other)
+	for range maxReady + 2 {
+		r, _, _ := b.GetWithPriority()
+		if b.Done(r); r == other {
+			return
+		}
+	}
+	t.Errorf("not among the first %d", maxReady+2)
 }
 
 // A delay begins at once, however many requests wait.
