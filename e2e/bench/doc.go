@@ -38,12 +38,12 @@
 // Each figure is told as soon as it's there. After ScaleOptions.TimeLimit, those that are there are
 // the result.
 //
-// RunSoak has Jobs come steadily, at four fifths of what the machine does at its fastest. Users
+// RunSoak has Jobs come steadily, at four fifths of what the machine does for some minutes. Users
 // resume some, edit some and delete some, and a CronJob makes others. Credentials of workers are
 // replaced, and the leader ends every few minutes. It judges the trend of the leaders' memory and
 // goroutines, how late statuses are (apart from the time in which nobody leads), and what was lost:
 //
-//	300 Jobs at once ──▶ rate ──▶ load, leaders, rotations ──▶ last Jobs ──▶ ends, events, what is left
+//	100 Jobs at a time ──▶ rate ──▶ load, leaders, rotations ──▶ last Jobs ──▶ ends, events, what is left
 //
 // With FloodOptions.Against, RunFlood measures two managers by turns, and tells which figures of
 // the one are worse than the other's by more than rounds of one program differ: see

@@ -16,7 +16,7 @@ import (
 
 const (
 	soakNamespace  = "bench-soak"
-	burstNamespace = "bench-burst"
+	trialNamespace = "bench-trial"
 	// soakEnd is how long the last Jobs may take to end, and to be gone.
 	soakEnd = 5 * time.Minute
 )
@@ -38,8 +38,8 @@ func RunSoak(ctx context.Context, o SoakOptions) (*report.Soak, error) {
 	}
 	s := &soak{options: o, result: report.Soak{Workers: o.Workers, Machine: measure.Machine(), Duration: o.Duration}}
 	o.Progress("starting a hub and %d workers", o.Workers)
-	workers := plainWorkers(o.Workers, o.Burst+int(100*o.TTL.Seconds()))
-	err := onGround(ctx, o.Manager, rig.Options{Name: "hub"}, workers, []string{soakNamespace, burstNamespace}, func(g ground) (err error) {
+	workers := plainWorkers(o.Workers, o.AtATime+int(100*o.TTL.Seconds()))
+	err := onGround(ctx, o.Manager, rig.Options{Name: "hub"}, workers, []string{soakNamespace, trialNamespace}, func(g ground) (err error) {
 		s.fleet = g.fleet
 		if s.leaders, err = startLeaders(ctx, g.product, g.fleet, o); err != nil {
 			return err
@@ -58,7 +58,7 @@ func (s *soak) run(ctx context.Context) error {
 		return err
 	}
 	defer v.stop()
-	s.load = &load{hub: s.fleet.hub, ttl: s.options.TTL, rate: s.result.Rate}
+	s.load = &load{hub: s.fleet.hub, namespace: soakNamespace, ttl: s.options.TTL, rate: s.result.Rate}
 	s.options.Progress("%.1f Jobs per second for %s", s.result.Rate, s.options.Duration)
 	if err := s.bearLoad(ctx); err != nil {
 		return err
@@ -66,30 +66,24 @@ func (s *soak) run(ctx context.Context) error {
 	return s.judge(ctx, v)
 }
 
-// chooseRate finds out how many Jobs per second the machine does, from their creation until they
-// and their mirrors are removed, and takes four fifths of that.
+// chooseRate finds out how many Jobs per second the machine does, with those that are removed
+// meanwhile, and takes four fifths of that.
 func (s *soak) chooseRate(ctx context.Context) error {
 	if s.result.Rate = s.options.Rate; s.result.Rate > 0 {
 		return nil
 	}
-	v, err := watchAll(ctx, s.fleet, burstNamespace)
+	v, err := watchAll(ctx, s.fleet, trialNamespace)
 	if err != nil {
 		return err
 	}
 	defer v.stop()
-	r := &run{fleet: s.fleet, options: FloodOptions{Jobs: s.options.Burst, Submitters: DefaultFloodOptions().Submitters}}
-	began := time.Now()
-	if _, _, err := r.burst(ctx, "burst", burstNamespace, s.fleet.hub, v.hub, dispatched); err != nil {
+	l := &load{hub: s.fleet.hub, namespace: trialNamespace, ttl: s.options.TTL}
+	all, err := l.saturate(ctx, v.hub, s.options.AtATime, s.options.Trial)
+	if err != nil {
 		return err
 	}
-	if err := r.fleet.hub.remove(ctx, r.options.Submitters, burstNamespace, names(s.options.Burst)); err != nil {
-		return err
-	}
-	if err := v.awaitGone(ctx); err != nil {
-		return err
-	}
-	s.result.Rate = float64(s.options.Burst) / time.Since(began).Seconds() * 4 / 5
-	return nil
+	s.result.Rate = all * 4 / 5
+	return v.awaitGone(ctx)
 }
 
 // bearLoad returns when all Jobs were submitted.

@@ -139,19 +139,19 @@ func (l *leaders) awaitControl(ctx context.Context) (at time.Time, err error) {
 		default: // it was seen before
 		}
 	}
-	stop, err := measure.WatchJobs(ctx, l.hub.client, burstNamespace, nil, cache.ResourceEventHandlerFuncs{
+	stop, err := measure.WatchJobs(ctx, l.hub.client, trialNamespace, nil, cache.ResourceEventHandlerFuncs{
 		AddFunc: saw, UpdateFunc: func(_, object any) { saw(object) },
 	})
 	if err != nil {
 		return at, err
 	}
 	defer stop()
-	if _, err := l.hub.create(ctx, 1, burstNamespace, []string{name}, dispatched); err != nil {
+	if _, err := l.hub.create(ctx, 1, trialNamespace, []string{name}, dispatched); err != nil {
 		return at, err
 	}
 	select {
 	case at = <-placed:
-		return at, l.hub.remove(ctx, 1, burstNamespace, []string{name})
+		return at, l.hub.remove(ctx, 1, trialNamespace, []string{name})
 	case <-ctx.Done():
 		return at, context.Cause(ctx)
 	}

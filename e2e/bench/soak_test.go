@@ -16,7 +16,8 @@ func TestSoakOptions(t *testing.T) {
 		"samples":    func(o *SoakOptions) { o.Samples = 0 },
 		"ttl":        func(o *SoakOptions) { o.TTL = 0 },
 		"rate":       func(o *SoakOptions) { o.Rate = -1 },
-		"burst":      func(o *SoakOptions) { o.Burst = 0 },
+		"at-a-time":  func(o *SoakOptions) { o.AtATime = 0 },
+		"trial":      func(o *SoakOptions) { o.Trial = 0 },
 		"no workers": func(o *SoakOptions) { o.Workers = 0 },
 		"settle":     func(o *SoakOptions) { o.Settle = -1 },
 	})

@@ -52,8 +52,9 @@ func scaleFlags(f *flag.FlagSet, o *bench.ScaleOptions) {
 
 func soakFlags(f *flag.FlagSet, o *bench.SoakOptions) {
 	f.DurationVar(&o.Duration, "duration", o.Duration, "how long Jobs are submitted")
-	f.Float64Var(&o.Rate, "rate", o.Rate, "Jobs per second; 0: four fifths of what the machine does with -burst Jobs at once")
-	f.IntVar(&o.Burst, "burst", o.Burst, "Jobs at once, to find out the rate")
+	f.Float64Var(&o.Rate, "rate", o.Rate, "Jobs per second; 0: four fifths of what the machine does with -at-a-time Jobs under way")
+	f.IntVar(&o.AtATime, "at-a-time", o.AtATime, "Jobs that are under way while the rate is found out")
+	f.DurationVar(&o.Trial, "trial", o.Trial, "how long that takes")
 	f.DurationVar(&o.Leaders, "leaders", o.Leaders, "how long each manager leads")
 	f.DurationVar(&o.Rotations, "rotations", o.Rotations, "time from one change of a worker's credentials to the next")
 	f.DurationVar(&o.Samples, "samples", o.Samples, "time from one sample of the leader's memory to the next")
