@@ -142,8 +142,8 @@ const (
 	maxHeldUncounted  = MaxUncountedPods + 1
 	maxHeldFinalizers = 100
 	maxHeldRules      = 20
-	maxHeldPolicy     = 64 << 10 // bytes, decoded
-	maxHeldSelector   = 16 << 10 // bytes of protobuf
+	maxHeldPart       = 64 << 10 // bytes of a policy or selector, decoded
+	alwaysHeldPart    = 1 << 10  // bytes of protobuf
 	maxHeldLabels     = 1000
 )
 
@@ -156,18 +156,27 @@ func cutLists(job *batchv1.Job) {
 	if u := s.UncountedTerminatedPods; u != nil { // it may be another's, too
 		s.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{Succeeded: cut(u.Succeeded, maxHeldUncounted), Failed: cut(u.Failed, maxHeldUncounted)}
 	}
-	if p := spec.PodFailurePolicy; p != nil && p.Size() > 1<<10 && decoded.Size(p) > maxHeldPolicy {
+	if p := spec.PodFailurePolicy; p != nil && isLong(p) {
 		spec.PodFailurePolicy = &batchv1.PodFailurePolicy{}
 	}
 	if p := spec.SuccessPolicy; p != nil {
 		spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: cut(p.Rules, maxHeldRules)}
 	}
-	if spec.Selector != nil && spec.Selector.Size() > maxHeldSelector {
+	if s := spec.Selector; s != nil && isLong(s) {
 		spec.Selector = nil
 	}
 	if len(job.Labels) > maxHeldLabels {
 		job.Labels = heldMarks(job.Labels, nil)
 	}
+}
+
+// isLong reports whether a part of a mirror takes more than is held. What has alwaysHeldPart bytes
+// of protobuf doesn't.
+func isLong(part interface {
+	Size() int
+	Marshal() ([]byte, error)
+}) bool {
+	return part.Size() > alwaysHeldPart && decoded.Size(part) > maxHeldPart
 }
 
 // cut returns the first items of a list, in memory of their own.

@@ -17,7 +17,7 @@
 // decides which hub Jobs it holds whole, which ones light, without their Pod templates, and which
 // ones as stubs. A light Job has all that's read without its template. A stub only tells where a
 // Job is placed, and in which state: nobody decides about the Job before it's read from the hub.
-// Each worker's informer packs its mirrors by Pack.
+// Each worker's feed packs its mirrors by New.
 //
 // HubJobs also knows what each large Job weighs: what it takes while it's read from the hub again.
 //

@@ -151,6 +151,10 @@ func (j *Job) Facts() Facts {
 	}
 }
 
+// Bytes is about what it takes while it's a recent one. One that takes too much for that is held
+// compressed, and counts maxUnpacked.
+func (j *Job) Bytes() int64 { return int64(j.kib) << 10 }
+
 func (j *Job) resourceVersion() string { return j.prefix[j.key:] }
 
 // Unpack returns the Job, with its kind. Nobody else has it.

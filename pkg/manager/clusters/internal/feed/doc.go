@@ -1,9 +1,8 @@
 // Package feed watches one worker cluster through a link, and passes on what the manager keeps of
 // it.
 //
-//	                       ┌─> mirrors: a cache of packed Jobs
-//	list, watch ─> intake ─┤
-//	                       └─> fanOut ─> placement.Store, podtimes.Store
+//	list, watch ─> intake ─> fanOut ─┬─> mirrorStore: packed Jobs
+//	                                 └─> placement.Store, podtimes.Store
 //	polls ─> autoscalerReader ─> placement.Observed
 //
 // One goroutine calls Run again and again. Run starts the informer of the mirrors once the worker

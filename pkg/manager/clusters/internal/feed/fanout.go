@@ -1,11 +1,14 @@
 package feed
 
 import (
+	"fmt"
+
 	"k8s.io/client-go/tools/cache"
 )
 
 // fanOut passes a worker's objects on to those who keep what they need of them. Unlike a cache, it
-// holds none itself.
+// holds none itself. What feeds it waits until they have taken an event: the informers of client-go
+// hold any number of events for a handler that is slower.
 type fanOut[K comparable, T any] struct {
 	// key is by what stores know an object.
 	key    func(T) K
@@ -33,14 +36,13 @@ type deleter[T any] interface {
 }
 
 func (f fanOut[K, T]) sink(from cache.ListerWatcher, intake *intake, onEnd cache.WatchErrorHandlerWithContext) (runner, synced) {
-	intake.backlog = &backlog{}
 	c := cache.New(&cache.Config{
 		// Atomic: a list is one event, for which the queue needn't know what there was before.
 		Queue: cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{
 			AtomicEvents: true, UnlockWhileProcessing: true, EmitDeltaTypeBookmark: true,
 		}),
-		ListerWatcher: from,
-		ObjectType:    intake.example,
+		ListerWatcher:     from,
+		ObjectDescription: fmt.Sprintf("%T", intake.example), // the intake has looked at the types
 		Process: func(popped any, _ bool) error {
 			deltas, _ := popped.(cache.Deltas)
 			f.process(deltas, intake.taken)
@@ -51,12 +53,9 @@ func (f fanOut[K, T]) sink(from cache.ListerWatcher, intake *intake, onEnd cache
 	return c, c
 }
 
-func (f fanOut[K, T]) process(deltas cache.Deltas, taken func(object)) {
+func (f fanOut[K, T]) process(deltas cache.Deltas, taken func(any)) {
 	for i := range deltas {
-		o, is := deltas[i].Object.(object)
-		if is {
-			taken(o) // before a store may change it
-		}
+		taken(deltas[i].Object) // before a store may change it
 		f.pass(&deltas[i])
 	}
 	f.changed()

@@ -37,7 +37,7 @@ func TestFanOutPassesOnWhatIsOfItsType(t *testing.T) {
 		{Type: cache.Updated, Object: &corev1.Node{}},
 		{Type: cache.Bookmark, Object: cache.BookmarkInfo{}},
 	} {
-		f.process(cache.Deltas{delta}, func(object) {})
+		f.process(cache.Deltas{delta}, func(any) {})
 	}
 	want := []string{"remove old", "set a", "set b", "changed", "set c", "changed", "set a", "changed", "remove b", "changed", "changed", "changed"}
 	if diff := cmp.Diff(want, lines); diff != "" {

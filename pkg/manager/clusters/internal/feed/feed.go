@@ -176,39 +176,22 @@ func (f *Feed) Stop() {
 
 // Mirror gets a Job of this origin from the cache. Others have it, and nobody changes it.
 func (f *Feed) Mirror(key types.NamespacedName) (*batchv1.Job, bool) {
-	object, found, err := f.mirrors.store.GetByKey(key.String())
-	if err != nil || !found {
-		return nil, false
+	if job := f.mirrors.get(key); job != nil {
+		return job.Shared(), true
 	}
-	job, ok := object.(*packed.Job)
-	if !ok {
-		return nil, false
-	}
-	return job.Shared(), true
+	return nil, false
 }
 
 // UnseenMirrors are some of the Jobs of this origin, by what their Pods say, that the cache lacks.
 func (f *Feed) UnseenMirrors() []types.NamespacedName {
-	return f.capacity.times.Unseen(func(key types.NamespacedName) bool {
-		_, found, err := f.mirrors.store.GetByKey(key.String())
-		return found && err == nil
-	})
+	return f.capacity.times.Unseen(func(key types.NamespacedName) bool { return f.mirrors.get(key) != nil })
 }
 
 // Mirrors are all Jobs of this origin in the cache, in no order.
-func (f *Feed) Mirrors() []packed.Facts {
-	objects := f.mirrors.store.List()
-	mirrors := make([]packed.Facts, 0, len(objects))
-	for _, object := range objects {
-		if job, ok := object.(*packed.Job); ok {
-			mirrors = append(mirrors, job.Facts())
-		}
-	}
-	return mirrors
-}
+func (f *Feed) Mirrors() []packed.Facts { return f.mirrors.facts() }
 
 // Cached counts the mirrors in the cache.
-func (f *Feed) Cached() int { return len(f.mirrors.store.ListKeys()) }
+func (f *Feed) Cached() int { return f.mirrors.count() }
 
 // Held counts the mirrors that were taken in, which the cache may not have yet.
 func (f *Feed) Held() int { return f.intake.held() }

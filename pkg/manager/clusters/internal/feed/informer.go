@@ -55,7 +55,7 @@ type informerSource struct {
 	sink     sink
 }
 
-// sink is where the objects go: a cache, or a fanOut.
+// sink is where the objects go, see fanOut.
 type sink func(cache.ListerWatcher, *intake, cache.WatchErrorHandlerWithContext) (runner, synced)
 
 // runner passes objects from the worker to a sink.

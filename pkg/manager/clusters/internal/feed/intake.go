@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/jobferry/jobferry/pkg/manager/packed"
 	"github.com/jobferry/jobferry/pkg/util/digest"
 	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
@@ -26,6 +27,8 @@ type intake struct {
 	// malformed is called for an object with names that no API server stores, which isn't held; nil:
 	// nobody counts them.
 	malformed func()
+	// pack makes what the sink gets of an object that is held; nil: that is the object.
+	pack func(object) (runtime.Object, error)
 	// lighten removes more, when half of the bytes are taken; nil: there is no more.
 	lighten func(object)
 	// size of an object in memory; nil: its size in protobuf, and a bit.
@@ -34,8 +37,8 @@ type intake struct {
 	limit func() (objects int, bytes int64)
 	// excess makes the error for an object that is over the limit.
 	excess func() error
-	// backlog bounds the events of the watch that the sink hasn't taken; nil: the sink counts none.
-	backlog *backlog
+	// backlog bounds the events of the watch that the sink hasn't taken.
+	backlog backlog
 
 	mu    sync.Mutex
 	sizes map[digest.Digest]heldObject
@@ -189,19 +192,33 @@ func (i *intake) pass(event watch.Event) (passed watch.Event, pass bool, err err
 	}
 	if event.Type != watch.Deleted {
 		o, err := i.take(given)
-		if o != nil || err != nil {
-			event.Object = o
+		if err != nil {
+			return event, false, err
+		}
+		if o != nil {
+			event.Object, err = i.packed(o)
 			return event, err == nil, err
 		}
 		event.Type = watch.Deleted // it isn't one of ours any more
 	}
 	slim, _ := i.slim(given)
-	event.Object = slim
 	pass, err = i.leave(slim)
-	if err != nil && !objectnames.Valid(slim) {
+	switch {
+	case err != nil && !objectnames.Valid(slim):
 		return event, false, nil // as if it hadn't come
+	case err != nil || !pass:
+		return event, false, err
 	}
-	return event, pass, err
+	event.Object, err = i.packed(slim)
+	return event, err == nil, err
+}
+
+// packed is an object as the sink gets it.
+func (i *intake) packed(o object) (runtime.Object, error) {
+	if i.pack == nil {
+		return o, nil
+	}
+	return i.pack(o)
 }
 
 // endsInitial reports whether all objects that there were at the begin of the watch have come.
@@ -229,25 +246,30 @@ func (i *intake) sizeOf(o object) int64 {
 // queue adds an event to the backlog, and returns its size there. Those of a list aren't added: the
 // sink gets them together. False: the watch has ended while there was no room.
 func (i *intake) queue(event watch.Event, done <-chan struct{}) (size int64, ok bool) {
-	o, is := i.typed(event.Object)
-	if i.backlog == nil || !is || event.Type == watch.Bookmark || event.Type == watch.Error {
+	if event.Type == watch.Bookmark || event.Type == watch.Error {
 		return 0, true
 	}
 	if pending, _ := i.progress(); pending {
 		return 0, true
 	}
-	size = i.sizeOf(o)
+	size = i.waiting(event.Object)
 	return size, i.backlog.add(size, done)
 }
 
-func (i *intake) unqueue(size int64) {
-	if i.backlog != nil {
-		i.backlog.remove(size)
+// taken takes what an event has out of the backlog.
+func (i *intake) taken(o any) { i.backlog.remove(i.waiting(o)) }
+
+// waiting is the size in the backlog of what an event has; zero: it isn't there.
+func (i *intake) waiting(o any) int64 {
+	switch o := o.(type) {
+	case *packed.Job:
+		return structBytes + o.Bytes()
+	case object:
+		return i.sizeOf(o)
+	default:
+		return 0
 	}
 }
-
-// taken takes the object of an event out of the backlog.
-func (i *intake) taken(o object) { i.unqueue(i.sizeOf(o)) }
 
 // takenWatch is a watch whose events go through an intake.
 type takenWatch struct {
@@ -296,7 +318,7 @@ func (w *takenWatch) run() {
 		select {
 		case w.result <- passed:
 		case <-w.done:
-			w.intake.unqueue(queued)
+			w.intake.backlog.remove(queued)
 			return
 		}
 		if err != nil {

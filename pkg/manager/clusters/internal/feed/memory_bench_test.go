@@ -97,7 +97,7 @@ func take[K comparable, T interface {
 	}
 	taken, err := through.take(received)
 	if err == nil {
-		to.process(cache.Deltas{{Type: cache.Added, Object: taken}}, func(object) {})
+		to.process(cache.Deltas{{Type: cache.Added, Object: taken}}, func(any) {})
 	}
 	if err != nil {
 		panic(err)

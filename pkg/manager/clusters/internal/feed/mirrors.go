@@ -1,14 +1,15 @@
 package feed
 
 import (
-	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
@@ -38,7 +39,7 @@ type MirrorChange struct {
 // mirrors are the Jobs of this origin in a worker.
 type mirrors struct {
 	*informer
-	store cache.Indexer
+	*mirrorStore
 }
 
 func newMirrors(l *link.Link, origin v1alpha1.Origin, intake *intake, callbacks mirrorCallbacks) (*mirrors, error) {
@@ -46,77 +47,124 @@ func newMirrors(l *link.Link, origin v1alpha1.Origin, intake *intake, callbacks 
 	if err != nil {
 		return nil, err
 	}
-	selector := origin.Selector().String()
-	m := &mirrors{}
-	m.informer = newInformer(informerSource{
+	selector, kept := origin.Selector().String(), newMirrorStore(callbacks)
+	return &mirrors{newInformer(informerSource{
 		link: l, api: api, resource: "jobs",
 		narrow: func(o *metav1.ListOptions) { o.LabelSelector = selector },
-		intake: intake,
-		sink:   m.sink(mirrorHandler(callbacks)),
-	}, l.Options().Wake)
-	return m, nil
+		intake: intake, sink: mirrorsTo(kept).sink,
+	}, l.Options().Wake), kept}, nil
 }
 
-func (m *mirrors) sink(handler cache.ResourceEventHandler) sink {
-	return func(from cache.ListerWatcher, intake *intake, onEnd cache.WatchErrorHandlerWithContext) (runner, synced) {
-		shared := cache.NewSharedIndexInformerWithOptions(from, intake.example, cache.SharedIndexInformerOptions{})
-		handled, err := shared.AddEventHandler(handler)
-		// None of them fails before the informer has been started.
-		utilruntime.Must(errors.Join(err, shared.SetTransform(packed.Pack), shared.SetWatchErrorHandlerWithContext(onEnd)))
-		m.store = shared.GetIndexer()
-		return shared, handled
+func mirrorsTo(kept *mirrorStore) fanOut[types.NamespacedName, *packed.Job] {
+	key := func(job *packed.Job) types.NamespacedName { return job.Facts().Key }
+	return fanOut[types.NamespacedName, *packed.Job]{key, []store[types.NamespacedName, *packed.Job]{kept}, func() {}}
+}
+
+// mirrorStore holds mirrors, and tells of their changes when it holds what they are now. Any
+// goroutine may read it.
+type mirrorStore struct {
+	tell mirrorCallbacks
+
+	mu   sync.RWMutex
+	jobs map[types.NamespacedName]*packed.Job
+}
+
+func newMirrorStore(tell mirrorCallbacks) *mirrorStore {
+	return &mirrorStore{tell: tell, jobs: map[types.NamespacedName]*packed.Job{}}
+}
+
+// Set implements store.
+func (s *mirrorStore) Set(job *packed.Job) {
+	key := job.Facts().Key
+	before := s.put(key, job)
+	switch {
+	case before == nil:
+		s.tell.changed(MirrorChange{Key: key, Exists: true})
+		return
+	case packed.Same(before, job):
+		return
+	case !before.Facts().Started && job.Facts().Started:
+		s.tell.started()
+	}
+	s.tell.changed(MirrorChange{Key: key, Exists: true, IsProgress: func() bool { return isProgress(before, job) }})
+}
+
+// Remove implements store: the last state is the one that was held.
+func (s *mirrorStore) Remove(key types.NamespacedName) {
+	if last := s.put(key, nil); last != nil {
+		s.tell.changed(MirrorChange{Key: key, Last: lastOf(last)}) // an end stays one
 	}
 }
 
-func mirrorHandler(callbacks mirrorCallbacks) cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) {
-			callbacks.changed(MirrorChange{Key: keyOf(object), Exists: true})
-		},
-		UpdateFunc: func(before, object any) {
-			packed.Replaced(before, object)
-			if packed.Same(before, object) {
-				return
-			}
-			if !hasStarted(before) && hasStarted(object) {
-				callbacks.started()
-			}
-			callbacks.changed(MirrorChange{Key: keyOf(object), Exists: true, IsProgress: func() bool { return isProgress(before, object) }})
-		},
-		DeleteFunc: func(object any) {
-			packed.Replaced(object, nil)
-			callbacks.changed(MirrorChange{Key: keyOf(object), Last: lastOf(object)})
-		},
-	}
+// Delete implements deleter.
+func (s *mirrorStore) Delete(job *packed.Job) {
+	key := job.Facts().Key
+	s.put(key, nil)
+	packed.Replaced(job, nil)
+	s.tell.changed(MirrorChange{Key: key, Last: lastOf(job)})
 }
 
-// lastOf is the state of a mirror that the event of its deletion tells. The worker may remove a
-// mirror before the hub has looked at its end. One that wasn't being deleted may be there still,
-// without its marks. Nil: it was being deleted, and hadn't ended by itself.
-func lastOf(object any) *batchv1.Job {
-	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
-		object = tombstone.Obj // an end stays one
+// Keys implements store.
+func (s *mirrorStore) Keys() []types.NamespacedName {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.Collect(maps.Keys(s.jobs))
+}
+
+// put holds a mirror, or none of a key, and returns the one that it held.
+func (s *mirrorStore) put(key types.NamespacedName, job *packed.Job) (before *packed.Job) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before = s.jobs[key]
+	if job == nil {
+		delete(s.jobs, key)
+	} else {
+		s.jobs[key] = job // with a key that shares its memory
 	}
-	held, ok := object.(*packed.Job)
-	if !ok {
-		return nil
+	if before != nil {
+		packed.Replaced(before, job)
 	}
-	job := held.Shared()
+	return before
+}
+
+// get returns a mirror; nil: there is none.
+func (s *mirrorStore) get(key types.NamespacedName) *packed.Job {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.jobs[key]
+}
+
+// facts are those of all mirrors, in no order.
+func (s *mirrorStore) facts() []packed.Facts {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	all := make([]packed.Facts, 0, len(s.jobs))
+	for _, job := range s.jobs {
+		all = append(all, job.Facts())
+	}
+	return all
+}
+
+// count is how many there are.
+func (s *mirrorStore) count() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return len(s.jobs)
+}
+
+// lastOf is the state of a mirror that is gone. The worker may remove a mirror before the hub has
+// looked at its end. One that wasn't being deleted may be there still, without its marks. Nil: it
+// was being deleted, and hadn't ended by itself.
+func lastOf(last *packed.Job) *batchv1.Job {
+	job := last.Shared()
 	if job.DeletionTimestamp != nil && !mirror.EndedByItself(job) {
 		return nil
 	}
 	return job
 }
 
-func isProgress(before, after any) bool {
-	was, ok := before.(*packed.Job)
-	is, same := after.(*packed.Job)
-	return ok && same && !is.Facts().Finished && mirror.IsProgress(was.Shared(), is.Shared())
-}
-
-func hasStarted(object any) bool {
-	job, ok := object.(*packed.Job)
-	return ok && job.Facts().Started
+func isProgress(before, after *packed.Job) bool {
+	return !after.Facts().Finished && mirror.IsProgress(before.Shared(), after.Shared())
 }
 
 // DefaultMaxMirrors is the default of spec.maxMirrors.
@@ -140,6 +188,7 @@ func mirrorIntake(most func() int) *intake {
 	return &intake{
 		example: &batchv1.Job{},
 		slim:    slimMirror,
+		pack:    packMirror,
 		lighten: func(o object) {
 			if job, ok := o.(*batchv1.Job); ok {
 				mirror.LightenMirror(job)
@@ -167,14 +216,10 @@ func slimMirror(o object) (object, bool) {
 	return job, true
 }
 
-func keyOf(object any) types.NamespacedName {
-	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
-		namespace, name, _ := cache.SplitMetaNamespaceKey(tombstone.Key)
-		return types.NamespacedName{Namespace: namespace, Name: name}
-	}
-	job, ok := object.(*packed.Job)
+func packMirror(o object) (runtime.Object, error) {
+	job, ok := o.(*batchv1.Job)
 	if !ok {
-		return types.NamespacedName{}
+		return o, nil
 	}
-	return job.Facts().Key
+	return packed.New(job) //nolint:wrapcheck // it names the Job
 }

@@ -14,36 +14,60 @@ import (
 )
 
 func TestEventsOfMirrors(t *testing.T) {
-	pack := func(deleted *metav1.Time, conditions ...batchv1.JobCondition) any {
-		mirror, err := packed.Pack(&batchv1.Job{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "j", DeletionTimestamp: deleted}, Status: batchv1.JobStatus{Conditions: conditions},
+	version := 0
+	pack := func(deleted *metav1.Time, conditions ...batchv1.JobCondition) *packed.Job {
+		version++
+		mirror, err := packed.New(&batchv1.Job{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "j", DeletionTimestamp: deleted, ResourceVersion: fmt.Sprint(version)},
+			Status:     batchv1.JobStatus{Conditions: conditions},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return mirror
 	}
-	mirror, ended := pack(nil), pack(nil, batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue})
+	done := batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}
+	mirror, ended := pack(nil), pack(nil, done)
+	announced := pack(nil, batchv1.JobCondition{Type: batchv1.JobSuccessCriteriaMet, Status: corev1.ConditionTrue})
 	var told []string
-	var progress []bool
-	handler := mirrorHandler(mirrorCallbacks{changed: func(c MirrorChange) {
-		told = append(told, fmt.Sprint(c.Key, " ", c.Exists, " ", c.Last != nil))
-		progress = append(progress, c.IsProgress != nil && c.IsProgress())
-	}})
-	handler.OnAdd(mirror, true)
-	handler.OnUpdate(mirror, mirror)
-	handler.OnDelete(mirror)
-	handler.OnDelete(pack(&metav1.Time{}))
-	handler.OnUpdate(mirror, ended)
-	handler.OnUpdate(mirror, pack(nil, batchv1.JobCondition{Type: batchv1.JobSuccessCriteriaMet, Status: corev1.ConditionTrue}))
-	handler.OnDelete(ended)
-	handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "team/j", Obj: ended})
-	if want := []string{
-		"team/j true false", "team/j true false", "team/j false true", "team/j false false", "team/j true false", "team/j true false", "team/j false true", "team/j false true",
-	}; !slices.Equal(told, want) {
-		t.Errorf("told %q, want %q", told, want)
-	}
-	if want := []bool{false, true, false, false, false, true, false, false}; !slices.Equal(progress, want) {
-		t.Errorf("progress: %v, want %v", progress, want)
+	var kept *mirrorStore
+	kept = newMirrorStore(mirrorCallbacks{changed: func(c MirrorChange) {
+		told = append(told, fmt.Sprint(c.Key, " ", c.Exists, " ", c.Last != nil, " ", c.IsProgress != nil && c.IsProgress()))
+		if held := kept.get(c.Key); (held != nil) != c.Exists {
+			t.Errorf("event %d comes before the store has it", len(told))
+		}
+	}, started: func() { told = append(told, "started") }})
+	to := mirrorsTo(kept)
+	for i, step := range []struct {
+		of   cache.DeltaType
+		job  *packed.Job // nil: none is listed
+		want string      // empty: nothing
+	}{
+		{cache.Added, mirror, "team/j true false false"},
+		{cache.Updated, mirror, ""}, // nothing has changed
+		{cache.Updated, pack(nil), "team/j true false true"},
+		{cache.Deleted, pack(nil), "team/j false true false"},
+		{cache.ReplacedAll, pack(nil), "team/j true false false"},
+		{cache.Deleted, pack(&metav1.Time{}), "team/j false false false"},
+		{cache.Added, mirror, "team/j true false false"},
+		{cache.Updated, announced, "team/j true false true"},
+		{cache.Updated, ended, "team/j true false false"},
+		{cache.ReplacedAll, ended, ""},
+		{cache.ReplacedAll, nil, "team/j false true false"},
+		{cache.ReplacedAll, nil, ""},
+	} {
+		delta := cache.Delta{Type: step.of, Object: step.job}
+		if step.of == cache.ReplacedAll {
+			listed := cache.ReplacedAllInfo{}
+			if step.job != nil {
+				listed.Objects = []any{step.job}
+			}
+			delta.Object = listed
+		}
+		told = nil
+		to.pass(&delta)
+		if want := slices.DeleteFunc([]string{step.want}, func(s string) bool { return s == "" }); !slices.Equal(told, want) {
+			t.Errorf("step %d: told %q, want %q", i, told, want)
+		}
 	}
 }

@@ -107,8 +107,9 @@ func (l *listed) add(item runtime.Object) error {
 		return endless("it has %.300q twice", nameOf(o))
 	}
 	l.names[name] = struct{}{}
-	l.Items = append(l.Items, o)
-	return nil
+	packed, err := l.intake.packed(o)
+	l.Items = append(l.Items, packed)
+	return err
 }
 
 func endless(format string, arg any) *link.BoundError {
