@@ -1,14 +1,13 @@
 package pods
 
 import (
-	"cmp"
-	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/pods/report"
+	"github.com/jobferry/jobferry/pkg/util/shares"
 )
 
 // maxSwept is how many Pods of a worker a sweep has looked at. Workers and tenants may have any
@@ -67,43 +66,33 @@ func (d duePods) add(worker string, pod types.NamespacedName) {
 	of[pod.Namespace] = append(of[pod.Namespace], pod.Name)
 }
 
-// cursors has the name of the Pod at which a sweep has stopped, of each worker and namespace that
-// had more Pods than their share.
+// cursors has the name of the Pod after which the next sweep goes on, of each worker and namespace,
+// and of each worker the namespace.
 type cursors map[cursorKey]string
 
+// cursorKey of a worker's namespaces has no namespace.
 type cursorKey struct{ worker, namespace string }
 
-// choose returns maxSwept of each worker's Pods, of which each namespace has a share: what one
-// doesn't use is left to the others. Where the last sweep has stopped, this one goes on.
+// choose returns maxSwept of each worker's Pods, of which each namespace has a share. Where the last
+// sweep has stopped, this one goes on.
 func (d duePods) choose(last cursors) (chosen []types.NamespacedName, next cursors) {
 	next = cursors{}
 	for worker, of := range d {
 		for namespace, names := range of {
 			slices.Sort(names)
-			of[namespace] = slices.Compact(names)
+			of[namespace] = shares.After(slices.Compact(names), last[cursorKey{worker, namespace}])
 		}
-		left := maxSwept
-		namespaces := slices.SortedFunc(maps.Keys(of), func(a, b string) int { return cmp.Compare(len(of[a]), len(of[b])) })
-		for i, namespace := range namespaces {
-			names, share, at := of[namespace], max(left/(len(namespaces)-i), 1), cursorKey{worker, namespace}
-			if len(names) > share {
-				names = following(names, last[at], share)
-				next[at] = names[share-1]
-			}
-			left -= len(names)
-			for _, name := range names {
+		all := cursorKey{worker: worker}
+		parts, stopped := shares.Of(of, last[all], maxSwept)
+		next[all] = stopped
+		for namespace := range of {
+			at := cursorKey{worker, namespace}
+			next[at] = last[at]
+			for _, name := range parts[namespace] {
+				next[at] = name
 				chosen = append(chosen, types.NamespacedName{Namespace: namespace, Name: name})
 			}
 		}
 	}
 	return chosen, next
-}
-
-// following returns so many of sorted names that follow one, and then the first.
-func following(names []string, last string, most int) []string {
-	from, is := slices.BinarySearch(names, last)
-	if is {
-		from++
-	}
-	return slices.Concat(names[from:], names[:from])[:most]
 }

@@ -1,6 +1,7 @@
 package pods
 
 import (
+	"fmt"
 	"testing"
 	"unique"
 
@@ -124,8 +125,31 @@ func TestSharesOfASweep(t *testing.T) {
 	if got["a"] != 450+1 || got["b"] != 450 || got["c"] != 100 {
 		t.Errorf("chosen %v", got)
 	}
-	if len(next) != 2 || next[cursorKey{"w1", "a"}] != podOf("a", 449).Name {
+	if next[cursorKey{worker: "w1"}] != "b" || next[cursorKey{"w1", "a"}] != podOf("a", 449).Name {
 		t.Errorf("goes on at %v", next)
+	}
+}
+
+// Of more namespaces than a sweep has looks, all have their turn.
+func TestASweepOfManyNamespaces(t *testing.T) {
+	seen, next := map[types.NamespacedName]bool{}, cursors{}
+	for range 3 {
+		due := duePods{}
+		for i := range maxSwept * 3 / 2 {
+			for pod := range 2 {
+				due.add("w1", podOf(fmt.Sprint("n", i), pod))
+			}
+		}
+		var names []types.NamespacedName
+		if names, next = due.choose(next); len(names) != maxSwept {
+			t.Errorf("%d are chosen", len(names))
+		}
+		for _, name := range names {
+			seen[name] = true
+		}
+	}
+	if len(seen) != 3*maxSwept {
+		t.Errorf("%d have been chosen", len(seen))
 	}
 }
 

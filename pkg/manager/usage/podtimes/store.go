@@ -17,6 +17,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/util/shares"
 )
 
 const (
@@ -47,6 +48,8 @@ type Store struct {
 	// view is the number of what is seen since all Pods were listed; zero: they haven't been.
 	view   int64
 	listed time.Time
+	// askedLast is the namespace of which Unseen has named the last Job.
+	askedLast string
 	// walkedUntil is until when as many Pods have been looked at by TimesAt as may be.
 	walkedUntil time.Time
 }
@@ -168,8 +171,8 @@ func (s *Store) remove(uid types.UID, p *pod, known, until time.Time) {
 }
 
 const (
-	// unseenAtOnce is how many Jobs Unseen names at a time, and unseenAgain after how long one again:
-	// a worker's tenant may make Pods that name any Job.
+	// unseenAtOnce is how many Jobs Unseen names at a time, of which each namespace has a share, and
+	// unseenAgain after how long one again: a worker's tenant may make Pods that name any Job.
 	unseenAtOnce = 20
 	unseenAgain  = 10 * time.Minute
 )
@@ -179,12 +182,18 @@ const (
 func (s *Store) Unseen(isSeen func(types.NamespacedName) bool) (unseen []types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.now()
+	now, of := s.now(), map[string][]*jobTimes{}
 	for _, j := range s.jobs {
-		if len(unseen) == unseenAtOnce {
-			break
-		}
 		if j.mirror.Name != "" && j.first != nil && now.Sub(j.askedFor) >= unseenAgain && !isSeen(j.mirror) {
+			of[j.mirror.Namespace] = append(of[j.mirror.Namespace], j)
+		}
+	}
+	for _, jobs := range of {
+		slices.SortFunc(jobs, func(a, b *jobTimes) int { return a.askedFor.Compare(b.askedFor) })
+	}
+	of, s.askedLast = shares.Of(of, s.askedLast, unseenAtOnce)
+	for _, jobs := range of {
+		for _, j := range jobs {
 			j.askedFor = now
 			unseen = append(unseen, j.mirror)
 		}
