@@ -161,7 +161,7 @@ func serve(s gathered, options Options, target *link.Target) plan {
 	next := nextStatus(s)
 	switch urgency := compareStatus(s.cluster.Status, next); {
 	case urgency == statusSame:
-	case urgency == statusNumbers && s.now.Sub(s.lastWrite) < options.StatusInterval:
+	case urgency == statusLater && s.now.Sub(s.lastWrite) < options.StatusInterval:
 		p.requeueAfter = wake.Soonest(p.requeueAfter, s.lastWrite.Add(options.StatusInterval).Sub(s.now))
 	default:
 		p.status = &next

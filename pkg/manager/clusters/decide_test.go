@@ -1,6 +1,7 @@
 package clusters
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -169,6 +170,34 @@ func TestDecideIsDoneOnceItsStatusIsWritten(t *testing.T) {
 		if again := decide(s, options); again.status != nil || len(again.events) > 0 {
 			t.Errorf("written twice: %+v", again.status)
 		}
+	}
+}
+
+// A worker changes what isn't checked there, and what its messages say, as often as it likes. Its
+// loss is written at once all the same.
+func TestAWorkersMessagesAreWrittenAtAPace(t *testing.T) {
+	s, writes := given(), 0
+	decided := func() {
+		if p := decide(s, options); p.status != nil {
+			writes++
+			s.cluster.Status, s.lastWrite = *p.status, s.now
+		} else if p.requeueAfter > options.StatusInterval || p.requeueAfter <= 0 {
+			t.Fatalf("it's looked at again after %v", p.requeueAfter)
+		}
+	}
+	const events = 1000
+	for i := range events {
+		s.worker.Capacity, s.worker.Message = CapacityState{Known: true, Unchecked: fmt.Sprint("Pods", i)}, fmt.Sprint(i)
+		decided()
+		s.now = s.now.Add(10 * time.Millisecond)
+	}
+	if most := int(events*10*time.Millisecond/options.StatusInterval) + 1; writes > most || writes == 0 {
+		t.Errorf("%d writes, want %d at most", writes, most)
+	}
+	writes = 0
+	in(Disconnected, v1alpha1.ReasonUnreachable)(&s)
+	if decided(); writes != 1 || meta.IsStatusConditionTrue(s.cluster.Status.Conditions, v1alpha1.ConditionReady) {
+		t.Error("the loss waits")
 	}
 }
 

@@ -53,8 +53,8 @@ type Options struct {
 	// WorkerLostTimeout is how long a worker that doesn't say so itself may be not Ready before it
 	// counts as lost. Default 15m.
 	WorkerLostTimeout time.Duration
-	// StatusInterval is the least time between two writes of a WorkerCluster's status that only
-	// change numbers. Default 5s.
+	// StatusInterval is the least time between two writes of a WorkerCluster's status if nobody acts
+	// on what differs, such as numbers and messages. Default 5s.
 	StatusInterval time.Duration
 	// OrphanGrace is how long the removal of a reachable worker with the policy Orphan waits until
 	// its mirrors are orphaned. Default 1m.

@@ -158,29 +158,39 @@ type statusUrgency int
 
 const (
 	statusSame statusUrgency = iota
-	// statusNumbers: only numbers differ, or Stockouts, of which many may come at once: they may
-	// wait.
-	statusNumbers
-	// statusUrgent: something differs that people or programs act on. That numbers are known at all
-	// is such a thing.
+	// statusLater: it may wait. A worker can change numbers and messages as often as it likes, and
+	// many Stockouts may come at once.
+	statusLater
+	// statusUrgent: something differs that people or programs act on.
 	statusUrgent
 )
 
+// urgentConditions are those of which all but the message is urgent. Of others, it's that there are
+// any.
+var urgentConditions = [...]string{v1alpha1.ConditionReady, v1alpha1.ConditionLost, v1alpha1.ConditionExclusive}
+
 func compareStatus(before, after v1alpha1.WorkerClusterStatus) statusUrgency {
 	before.LastContactTime, after.LastContactTime = nil, nil // isn't written for its own sake
-	if equality.Semantic.DeepEqual(before, after) {
+	switch {
+	case equality.Semantic.DeepEqual(before, after):
 		return statusSame
-	}
-	if (len(before.Free) == 0) != (len(after.Free) == 0) {
+	case isUrgent(&before, &after):
 		return statusUrgent
+	default:
+		return statusLater
 	}
-	for _, s := range []*v1alpha1.WorkerClusterStatus{&before, &after} {
-		s.Jobs, s.Nodes, s.Allocatable, s.Requested, s.Free, s.Stockouts = 0, 0, nil, nil, nil, nil
+}
+
+// isUrgent reports whether the admin has changed something, it's another cluster, its numbers are
+// known now, or a condition is urgent.
+func isUrgent(before, after *v1alpha1.WorkerClusterStatus) bool {
+	if before.ObservedGeneration != after.ObservedGeneration || before.ClusterUID != after.ClusterUID || len(before.Free) == 0 && len(after.Free) > 0 {
+		return true
 	}
-	if equality.Semantic.DeepEqual(before, after) {
-		return statusNumbers
-	}
-	return statusUrgent
+	return slices.ContainsFunc(after.Conditions, func(is metav1.Condition) bool {
+		was := meta.FindStatusCondition(before.Conditions, is.Type)
+		return was == nil || slices.Contains(urgentConditions[:], is.Type) && (was.Status != is.Status || was.Reason != is.Reason)
+	})
 }
 
 const (

@@ -42,19 +42,32 @@ func TestCompareStatus(t *testing.T) {
 	cpu := func(n string) corev1.ResourceList {
 		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(n)}
 	}
-	known := v1alpha1.WorkerClusterStatus{Nodes: 2, Free: cpu("4"), KubernetesVersion: "v1.36.3"}
+	known := v1alpha1.WorkerClusterStatus{Nodes: 2, Free: cpu("4"), KubernetesVersion: "v1.36.3", ClusterUID: "uid", Conditions: []metav1.Condition{
+		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Ready"}, {Type: v1alpha1.ConditionLost, Status: metav1.ConditionFalse},
+		{Type: v1alpha1.ConditionExclusive, Status: metav1.ConditionTrue}, {Type: v1alpha1.ConditionSchedulable, Status: metav1.ConditionTrue},
+	}}
 	for name, row := range map[string]struct {
-		change func(*v1alpha1.WorkerClusterStatus)
-		want   statusUrgency
+		change     func(*v1alpha1.WorkerClusterStatus)
+		want, back statusUrgency
 	}{
-		"nothing":              {func(*v1alpha1.WorkerClusterStatus) {}, statusSame},
-		"the last contact":     {func(s *v1alpha1.WorkerClusterStatus) { s.LastContactTime = &metav1.Time{} }, statusSame},
-		"the same, as written": {func(s *v1alpha1.WorkerClusterStatus) { s.Free = cpu("4000m") }, statusSame},
-		"other numbers":        {func(s *v1alpha1.WorkerClusterStatus) { s.Nodes, s.Free = 1, cpu("0") }, statusNumbers},
-		"more Jobs":            {func(s *v1alpha1.WorkerClusterStatus) { s.Jobs++ }, statusNumbers},
-		"out of nodes":         {func(s *v1alpha1.WorkerClusterStatus) { s.Stockouts = []v1alpha1.Stockout{{Shape: "a"}} }, statusNumbers},
-		"capacity not known":   {func(s *v1alpha1.WorkerClusterStatus) { s.Nodes, s.Free = 0, nil }, statusUrgent},
-		"another version":      {func(s *v1alpha1.WorkerClusterStatus) { s.KubernetesVersion = "v1.36.4" }, statusUrgent},
+		"nothing":              {func(*v1alpha1.WorkerClusterStatus) {}, statusSame, statusSame},
+		"the last contact":     {func(s *v1alpha1.WorkerClusterStatus) { s.LastContactTime = &metav1.Time{} }, statusSame, statusSame},
+		"the same, as written": {func(s *v1alpha1.WorkerClusterStatus) { s.Free = cpu("4000m") }, statusSame, statusSame},
+		"other numbers":        {func(s *v1alpha1.WorkerClusterStatus) { s.Nodes, s.Free = 1, cpu("0") }, statusLater, statusLater},
+		"more Jobs":            {func(s *v1alpha1.WorkerClusterStatus) { s.Jobs++ }, statusLater, statusLater},
+		"out of nodes":         {func(s *v1alpha1.WorkerClusterStatus) { s.Stockouts = []v1alpha1.Stockout{{Shape: "a"}} }, statusLater, statusLater},
+		"capacity not known":   {func(s *v1alpha1.WorkerClusterStatus) { s.Nodes, s.Free = 0, nil }, statusLater, statusUrgent},
+		"another version":      {func(s *v1alpha1.WorkerClusterStatus) { s.KubernetesVersion = "v1.36.4" }, statusLater, statusLater},
+		"another cluster":      {func(s *v1alpha1.WorkerClusterStatus) { s.ClusterUID = "other" }, statusUrgent, statusUrgent},
+		"another spec":         {func(s *v1alpha1.WorkerClusterStatus) { s.ObservedGeneration++ }, statusUrgent, statusUrgent},
+		"not Ready":            {func(s *v1alpha1.WorkerClusterStatus) { s.Conditions[0].Status = metav1.ConditionFalse }, statusUrgent, statusUrgent},
+		"another reason":       {func(s *v1alpha1.WorkerClusterStatus) { s.Conditions[0].Reason = "other" }, statusUrgent, statusUrgent},
+		"another message":      {func(s *v1alpha1.WorkerClusterStatus) { s.Conditions[0].Message = "other" }, statusLater, statusLater},
+		"lost":                 {func(s *v1alpha1.WorkerClusterStatus) { s.Conditions[1].Status = metav1.ConditionTrue }, statusUrgent, statusUrgent},
+		"held elsewhere":       {func(s *v1alpha1.WorkerClusterStatus) { s.Conditions[2].Status = metav1.ConditionFalse }, statusUrgent, statusUrgent},
+		"partly checked":       {func(s *v1alpha1.WorkerClusterStatus) { s.Conditions[3].Reason = v1alpha1.ReasonPartlyChecked }, statusLater, statusLater},
+		"not schedulable":      {func(s *v1alpha1.WorkerClusterStatus) { s.Conditions[3].Status = metav1.ConditionFalse }, statusLater, statusLater},
+		"a condition less":     {func(s *v1alpha1.WorkerClusterStatus) { s.Conditions = s.Conditions[:3] }, statusLater, statusUrgent},
 	} {
 		t.Run(name, func(t *testing.T) {
 			other := *known.DeepCopy()
@@ -62,8 +75,8 @@ func TestCompareStatus(t *testing.T) {
 			if got := compareStatus(known, other); got != row.want {
 				t.Errorf("%d, want %d", got, row.want)
 			}
-			if got := compareStatus(other, known); got != row.want {
-				t.Errorf("the other way round: %d, want %d", got, row.want)
+			if got := compareStatus(other, known); got != row.back {
+				t.Errorf("the other way round: %d, want %d", got, row.back)
 			}
 		})
 	}
