@@ -245,6 +245,40 @@ func TestLeaseIsReleased(t *testing.T) {
 	}
 }
 
+// A worker changes what isn't read of it as often as it likes: nothing is sent for that.
+func TestARenewerIsWokenByWhatItReads(t *testing.T) {
+	h := newHub(t)
+	for i, step := range []struct {
+		change func()
+		wakes  bool
+	}{
+		{func() {}, true}, // the first time
+		{func() { h.view.Capacity.Unchecked = "Pods" }, false},
+		{func() { h.view.Message, h.view.ClockAhead, h.view.Full = "other", time.Hour, true }, false},
+		{func() { lost(&h.view) }, true},
+		{func() { h.view.Since = h.view.Since.Add(time.Second) }, false},
+		{func() { connecting(&h.view) }, true},
+		{func() { h.view = aView() }, true},
+		{func() { h.timeout = time.Hour }, true},
+		{func() { removing(&h.view) }, true},
+		{func() { orphan(&h.view) }, true},
+		{func() { builtIn(&h.view) }, true},
+	} {
+		step.change()
+		h.changed()
+		select {
+		case <-h.woken:
+			if !step.wakes {
+				t.Errorf("step %d wakes", i)
+			}
+		default:
+			if step.wakes {
+				t.Errorf("step %d doesn't wake", i)
+			}
+		}
+	}
+}
+
 func TestNothingIsSentToALostWorker(t *testing.T) {
 	h := newHub(t)
 	lost(&h.view)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/packed"
 	"github.com/jobferry/jobferry/pkg/util/wake"
@@ -36,6 +37,7 @@ type renewer struct {
 	report  func(worker string, c metav1.Condition)
 
 	woken      chan struct{} // buffered, for one
+	seen       facts         // when changed was called last
 	released   bool          // since the last renewal
 	unanswered int           // renewals without an answer of the worker's controller
 }
@@ -133,6 +135,29 @@ func (r *renewer) release(ctx context.Context, view clusters.View) error {
 	}
 	r.report(r.worker.Name(), released(view))
 	return nil
+}
+
+// facts are what a renewer reads of a worker, beside its mirrors.
+type facts struct {
+	state                           clusters.State
+	clockRuns, mayWrite, isRemoving bool
+	controller                      v1alpha1.JobController
+	policy                          v1alpha1.RemovalPolicy
+	lostTimeout                     time.Duration
+}
+
+// changed makes run sync if the worker has changed in what is read of it: all else changes as often
+// as the worker likes. It's called by one goroutine at a time.
+func (r *renewer) changed() {
+	view := r.worker.View()
+	now := facts{
+		view.State, !view.Since.IsZero(), view.MayWrite(), view.Removing,
+		view.Spec.JobController, view.Spec.RemovalPolicy, r.worker.LostTimeout(),
+	}
+	if now != r.seen {
+		r.seen = now
+		r.wake()
+	}
 }
 
 // wake makes run sync.

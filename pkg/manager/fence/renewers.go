@@ -129,7 +129,7 @@ func (all *Renewers) sync(ctx context.Context, goroutines *sync.WaitGroup) {
 // WorkerChanged implements clusters.Listener: the Lease in a worker that is back is renewed at
 // once.
 func (all *Renewers) WorkerChanged(name string) {
-	all.wake(name)
+	all.of(name, (*renewer).changed)
 	wake.Signal(all.changed)
 }
 
@@ -140,7 +140,7 @@ func (all *Renewers) WorkerRestored(string) {}
 // worker that is being removed.
 func (all *Renewers) MirrorChanged(name string, _ clusters.MirrorChange) {
 	if w, ok := all.registry.Get(name); ok && mayBeReleased(w) {
-		all.wake(name)
+		all.of(name, (*renewer).wake)
 	}
 }
 
@@ -162,10 +162,11 @@ func (all *Renewers) PodsStuck(string, types.NamespacedName) {}
 // PodUnlabelled implements clusters.Listener.
 func (all *Renewers) PodUnlabelled(string, types.NamespacedName, types.UID) {}
 
-func (all *Renewers) wake(name string) {
+// of calls the renewer of a worker, if there is one: one at a time.
+func (all *Renewers) of(name string, call func(*renewer)) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if r := all.renewers[name]; r != nil {
-		r.wake()
+		call(r.renewer)
 	}
 }
