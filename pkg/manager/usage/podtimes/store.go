@@ -42,9 +42,11 @@ type Store struct {
 	mu   sync.Mutex
 	pods map[types.UID]*pod
 	jobs map[types.UID]*jobTimes
-	// gone are the Jobs that have no Pods any more, the oldest first.
-	gone  []types.UID
-	heard heard
+	// gone are the Jobs that have no Pods any more, by namespace and the oldest first, and goneJobs
+	// how many there are.
+	gone     map[string][]types.UID
+	goneJobs int
+	heard    heard
 	// view is the number of what is seen since all Pods were listed; zero: they haven't been.
 	view   int64
 	listed time.Time
@@ -78,8 +80,8 @@ type jobTimes struct {
 	times usage.Times
 	// mirror is its name if its Pods say that it's a mirror of this origin, and askedFor when Unseen
 	// last named it.
-	mirror   types.NamespacedName
-	askedFor time.Time
+	namespace, mirror string
+	askedFor          time.Time
 	// starts is the sum of when the Pods that run got their nodes, by their own times, in milliseconds
 	// since 1970.
 	starts int64
@@ -89,7 +91,9 @@ type jobTimes struct {
 // New makes the store of a worker without Pods. Now is the hub's clock, and ahead is how far it's
 // ahead of the worker's.
 func New(origin v1alpha1.Origin, now func() time.Time, ahead func() time.Duration) *Store {
-	return &Store{origin: origin, now: now, ahead: ahead, pods: map[types.UID]*pod{}, jobs: map[types.UID]*jobTimes{}}
+	s := &Store{origin: origin, now: now, ahead: ahead}
+	s.Forget()
+	return s
 }
 
 // Times are those of a Job's Pods, by the UID of the Job in the worker.
@@ -184,8 +188,8 @@ func (s *Store) Unseen(isSeen func(types.NamespacedName) bool) (unseen []types.N
 	defer s.mu.Unlock()
 	now, of := s.now(), map[string][]*jobTimes{}
 	for _, j := range s.jobs {
-		if j.mirror.Name != "" && j.first != nil && now.Sub(j.askedFor) >= unseenAgain && !isSeen(j.mirror) {
-			of[j.mirror.Namespace] = append(of[j.mirror.Namespace], j)
+		if j.mirror != "" && j.first != nil && now.Sub(j.askedFor) >= unseenAgain && !isSeen(j.key()) {
+			of[j.namespace] = append(of[j.namespace], j)
 		}
 	}
 	for _, jobs := range of {
@@ -195,7 +199,7 @@ func (s *Store) Unseen(isSeen func(types.NamespacedName) bool) (unseen []types.N
 	for _, jobs := range of {
 		for _, j := range jobs {
 			j.askedFor = now
-			unseen = append(unseen, j.mirror)
+			unseen = append(unseen, j.key())
 		}
 	}
 	return unseen
@@ -228,7 +232,8 @@ func (s *Store) Listed() {
 func (s *Store) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pods, s.jobs, s.gone, s.view, s.heard = map[types.UID]*pod{}, map[types.UID]*jobTimes{}, nil, 0, heard{}
+	s.pods, s.jobs, s.gone = map[types.UID]*pod{}, map[types.UID]*jobTimes{}, map[string][]types.UID{}
+	s.goneJobs, s.view, s.heard = 0, 0, heard{}
 }
 
 // add adds a Pod of a Job; nil: no Job controls it, it has no node, or it isn't to be kept.
@@ -239,10 +244,10 @@ func (s *Store) add(object *corev1.Pod) *pod {
 	}
 	j := s.jobs[owner.UID]
 	if j == nil {
-		j = &jobTimes{uid: owner.UID}
+		j = &jobTimes{uid: owner.UID, namespace: unique.Make(object.Namespace).Value()}
 		key := types.NamespacedName{Namespace: object.Namespace, Name: owner.Name}
 		if len(key.Name) <= maxName && mirror.IsMarkOf(mirror.MarkIn(object.Labels[v1alpha1.LabelMirrorID]), s.origin, key) {
-			j.mirror = types.NamespacedName{Namespace: unique.Make(key.Namespace).Value(), Name: strings.Clone(key.Name)}
+			j.mirror = strings.Clone(key.Name)
 		}
 		s.jobs[owner.UID] = j
 	}
@@ -277,8 +282,8 @@ func (p *pod) bind(at time.Time) {
 	p.bound, p.job.times.Newest = at, later(p.job.times.Newest, at)
 }
 
-// unlink takes a Pod that is gone out of its Job, and drops the Job that has been without Pods for
-// longest.
+// unlink takes a Pod that is gone out of its Job. If there are too many Jobs without Pods, it drops
+// the oldest one of the namespace with the most: a tenant may make any number.
 func (s *Store) unlink(p *pod) {
 	j := p.job
 	if p.previous != nil {
@@ -292,12 +297,29 @@ func (s *Store) unlink(p *pod) {
 	if j.first != nil {
 		return
 	}
-	s.gone = append(s.gone, j.uid)
-	for ; len(s.gone) > maxGone; s.gone = s.gone[1:] {
-		if old := s.jobs[s.gone[0]]; old != nil && old.first == nil {
-			delete(s.jobs, s.gone[0])
+	s.gone[j.namespace] = append(s.gone[j.namespace], j.uid)
+	if s.goneJobs++; s.goneJobs <= maxGone {
+		return
+	}
+	most := j.namespace
+	for namespace, jobs := range s.gone {
+		if len(jobs) > len(s.gone[most]) {
+			most = namespace
 		}
 	}
+	oldest := s.gone[most][0]
+	if s.gone[most] = s.gone[most][1:]; len(s.gone[most]) == 0 {
+		delete(s.gone, most)
+	}
+	s.goneJobs--
+	if old := s.jobs[oldest]; old != nil && old.first == nil {
+		delete(s.jobs, oldest)
+	}
+}
+
+// key is the name of a mirror.
+func (j *jobTimes) key() types.NamespacedName {
+	return types.NamespacedName{Namespace: j.namespace, Name: j.mirror}
 }
 
 // end counts a Pod as ended.
