@@ -69,7 +69,7 @@ func (f *fencer) stops(job *batchv1.Job) bool {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if isFenceable(job) && plan.Finished(job) == nil && f.tracker.Expect(origin, f.clock.Now()) {
+	if isFenceable(job) && plan.Finished(job) == nil && f.tracker.Expect(origin, job.Namespace, f.clock.Now()) {
 		wake.Signal(f.changed)
 	}
 	return f.tracker.Closed(origin)

@@ -114,7 +114,7 @@ func TestMadeUpOriginsDelayNoFence(t *testing.T) {
 	if !slices.Contains(h.enqueued, "hub") {
 		t.Errorf("enqueued %v", h.enqueued)
 	}
-	if known := len(f.tracker.Origins()); known > 101 || lists > 40 || closings > 1 {
+	if known := len(f.tracker.Origins()); known > 11 || lists > 40 || closings > 1 {
 		t.Errorf("%d origins known, Jobs listed %d times to find origins, and %d times to stop them", known, lists, closings)
 	}
 }

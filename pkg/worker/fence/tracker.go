@@ -28,6 +28,8 @@ type observation struct {
 	missing  bool      // there is no Lease
 	renewed  time.Time // when the last renewal was observed
 	closed   bool
+	// namespace of the Job that made the origin known; empty: its Lease did.
+	namespace string
 }
 
 // NewTracker returns an empty Tracker of a controller that closes the fence so long after a Lease's
@@ -52,29 +54,37 @@ func (t *Tracker) Observe(lease Lease, now time.Time) {
 	r.lease, r.missing = lease, false
 }
 
-// maxUnobserved is how many origins are known of which no Lease was ever observed: any user that
-// may create Jobs can make them up. A hub has a Lease, and waits for none of them.
-const maxUnobserved = 100
+// maxUnobserved is how many origins are known of which no Lease was ever observed, and
+// maxUnobservedOf how many by the Jobs of one namespace: any user that may create Jobs can make them
+// up. A hub with a Lease waits for none of them, and one without for none of other namespaces.
+const maxUnobserved, maxUnobservedOf = 1000, 10
 
-// Expect makes an origin known that has Jobs here, unless too many are known without a Lease. If no
-// Lease of it is observed, its fence closes as if the Lease had been renewed now for the last time.
-// It reports whether the origin is known from now on.
-func (t *Tracker) Expect(origin v1alpha1.Origin, now time.Time) bool {
-	if t.origins[origin] != nil || t.unobserved() >= maxUnobserved {
+// Expect makes an origin known that has Jobs in a namespace here, unless too many are known without
+// a Lease. If no Lease of it is observed, its fence closes as if the Lease had been renewed now for
+// the last time. It reports whether the origin is known from now on.
+func (t *Tracker) Expect(origin v1alpha1.Origin, namespace string, now time.Time) bool {
+	if t.origins[origin] != nil {
+		return false
+	}
+	if all, of := t.unobserved(namespace); all >= maxUnobserved || of >= maxUnobservedOf {
 		return false
 	}
 	lease := Lease{Origin: origin, Duration: DefaultDuration}
-	t.origins[origin] = &observation{lease: lease, missing: true, renewed: now}
+	t.origins[origin] = &observation{lease: lease, missing: true, namespace: namespace, renewed: now}
 	return true
 }
 
-func (t *Tracker) unobserved() (count int) {
+// unobserved counts the origins without a Lease, and those of them that a namespace made known.
+func (t *Tracker) unobserved(namespace string) (all, of int) {
 	for _, r := range t.origins {
 		if !r.observed {
-			count++
+			all++
+			if r.namespace == namespace {
+				of++
+			}
 		}
 	}
-	return count
+	return all, of
 }
 
 // ObserveDeleted records that there is no Lease of an origin any more. Who deletes a Lease doesn't

@@ -112,15 +112,15 @@ func TestWhenTheFenceCloses(t *testing.T) {
 			s.Observe(Lease{Origin: "a", Version: "900", Duration: lasts}, s.now)
 		}, lasts + after - time.Minute},
 		"gone, made again and renewed": {func(s *scene) { s.renew("a"); s.ObserveDeleted("a"); s.wait(time.Minute); s.renew("a") }, lasts + after},
-		"there never was a Lease":      {func(s *scene) { s.Expect("a", s.now); s.wait(time.Minute); s.Expect("a", s.now) }, lasts + after - time.Minute},
+		"there never was a Lease":      {func(s *scene) { s.Expect("a", "team", s.now); s.wait(time.Minute); s.Expect("a", "team", s.now) }, lasts + after - time.Minute},
 		"restarted, Jobs are known before the Lease": {func(s *scene) {
 			s.renew("a")
 			s.wait(2 * time.Minute)
 			s.Tracker = NewTracker(after)
-			s.Expect("a", s.now)
+			s.Expect("a", "team", s.now)
 			s.Observe(s.lease("a"), s.now)
 		}, lasts + after - 2*time.Minute},
-		"Jobs are gone":                   {func(s *scene) { s.Expect("a", s.now); s.Forget("a") }, 0},
+		"Jobs are gone":                   {func(s *scene) { s.Expect("a", "team", s.now); s.Forget("a") }, 0},
 		"released":                        {func(s *scene) { s.renew("a"); s.release("a") }, 0},
 		"released, then deleted":          {func(s *scene) { s.release("a"); s.ObserveDeleted("a") }, 0},
 		"another hub is there":            {func(s *scene) { s.renew("a"); s.wait(time.Minute); s.renew("b") }, lasts + after - time.Minute},
@@ -165,12 +165,34 @@ func TestARenewalOpens(t *testing.T) {
 	}
 }
 
+// A tenant makes up origins while the Lease of a hub is missing: the hub's is known by a Job of any
+// other namespace, and its fence closes.
+func TestMadeUpOriginsKeepNoneUnknown(t *testing.T) {
+	s := newScene()
+	for i := range 2 * maxUnobserved {
+		s.Expect(v1alpha1.Origin(fmt.Sprint("made-up-", i)), "evil", s.now)
+	}
+	if !s.Expect("hub", "team", s.now) || len(s.Origins()) != maxUnobservedOf+1 {
+		t.Errorf("known are %v", s.Origins())
+	}
+	s.wait(time.Hour)
+	if !s.Closed("hub") {
+		t.Error("not closed")
+	}
+	for i := range 2 * maxUnobserved {
+		s.Expect(v1alpha1.Origin(fmt.Sprint("made-up-", i)), fmt.Sprint("evil-", i), s.now)
+	}
+	if len(s.Origins()) != maxUnobserved {
+		t.Errorf("%d are known", len(s.Origins()))
+	}
+}
+
 // A release opens a closed fence, and only origins without a Lease are missing.
 func TestReleasedAndMissing(t *testing.T) {
 	s := newScene()
 	s.renew("a")
 	s.renew("b")
-	s.Expect("c", s.now)
+	s.Expect("c", "team", s.now)
 	s.wait(time.Hour)
 	s.ObserveDeleted("b")
 	s.ObserveDeleted("nobody")
