@@ -73,8 +73,8 @@ type cursors map[cursorKey]string
 // cursorKey of a worker's namespaces has no namespace.
 type cursorKey struct{ worker, namespace string }
 
-// choose returns maxSwept of each worker's Pods, of which each namespace has a share. Where the last
-// sweep has stopped, this one goes on.
+// choose returns maxSwept of each worker's Pods, of which each namespace has a share. Where the
+// last sweep has stopped, this one goes on.
 func (d duePods) choose(last cursors) (chosen []types.NamespacedName, next cursors) {
 	next = cursors{}
 	for worker, of := range d {

@@ -11,6 +11,6 @@
 // deletion: see heard for how old such an event may be.
 //
 // Memory: some 180 bytes for each Pod of a Job that is in the worker, ended or not. The store keeps
-// at most maxPods Pods, and the sums of maxGone Jobs whose Pods are gone: the last ones, of which no
-// namespace takes those of another that has fewer.
+// at most maxPods Pods, and the sums of maxGone Jobs whose Pods are gone. Beyond that, it drops the
+// oldest Job of the namespace with the most.
 package podtimes
