@@ -30,10 +30,10 @@ type blocker struct {
 	blocks func(*metav1.PartialObjectMetadata) bool
 }
 
-// foreignJob has the name of a mirror.
-func foreignJob(job *batchv1.Job) *blocker {
-	return &blocker{batchv1.SchemeGroupVersion.WithKind("Job"), keyOf(job), func(is *metav1.PartialObjectMetadata) bool {
-		return is != nil && is.UID == job.UID
+// foreignJob has the name of a mirror. Of it, which may be large, only the UID is kept.
+func foreignJob(key types.NamespacedName, uid types.UID) *blocker {
+	return &blocker{batchv1.SchemeGroupVersion.WithKind("Job"), key, func(is *metav1.PartialObjectMetadata) bool {
+		return is != nil && is.UID == uid
 	}}
 }
 

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -174,5 +175,35 @@ func TestManyBlockers(t *testing.T) {
 	w.step(10 * time.Second)
 	if most := 11 * looksPerSecond; n == 0 || n > most {
 		t.Errorf("%d looks in 10 s, want at most %d", n, most)
+	}
+}
+
+// Large Jobs of a worker are in the way of mirrors: as long as these are refused, little of the
+// others is kept.
+func TestLittleIsKeptOfWhatIsInTheWay(t *testing.T) {
+	w := newWorld(t)
+	a := w.worker("a")
+	const jobs = 30
+	for i := range jobs {
+		large := aJob(fmt.Sprint("train-", i), suspended(true))
+		large.Status.Conditions = make([]batchv1.JobCondition, 8000)
+		a.has(large)
+		w.submits(aJob(large.Name))
+	}
+	w.deliver()
+	before := heap().HeapAlloc
+	for i := range jobs {
+		seen := w.look(t.Context(), types.NamespacedName{Namespace: jobKey.Namespace, Name: fmt.Sprint("train-", i)})
+		ctx, _ := a.Hold(t.Context())
+		_, err := w.takeExisting(ctx, seen, a)
+		refusal := (*refusalError)(nil)
+		if !errors.As(err, &refusal) {
+			t.Fatal(err)
+		}
+		w.refused(ctx, seen, refusal)
+	}
+	took := int64(heap().HeapAlloc) - int64(before) //nolint:gosec // no heap has 2^63 bytes
+	if n := len(w.blockers.watched); n != jobs || took > jobs<<17 {
+		t.Errorf("%d KiB are kept of %d Jobs", took>>10, n)
 	}
 }

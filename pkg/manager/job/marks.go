@@ -40,7 +40,7 @@ func (r *Reconciler) takeExisting(ctx context.Context, t *turn, w worker) (resul
 		return r.mark(ctx, t, w, existing)
 	default:
 		return result{}, &refusalError{worker: w.Name(), reason: v1alpha1.EventConflict,
-			text: "has a Job " + t.Key.String() + " that isn't ours; it is left alone", blocker: foreignJob(existing)}
+			text: "has a Job " + t.Key.String() + " that isn't ours; it is left alone", blocker: foreignJob(t.Key, existing.UID)}
 	}
 }
 
