@@ -160,10 +160,14 @@ func (l *Line) groupChosenLocked(q *Question, w Worker, of *entry) {
 	}
 }
 
-// countHeldLocked counts the Jobs of a namespace's groups for which room is held.
+// countHeldLocked counts the Jobs of a namespace's groups for which room is held. Of a group that
+// has none any more, nothing is kept.
 func (l *Line) countHeldLocked(of group.ID, more int) {
 	if l.heldIn[of.Namespace] += more; l.heldIn[of.Namespace] <= 0 {
 		delete(l.heldIn, of.Namespace)
+	}
+	if len(l.held[of]) == 0 {
+		delete(l.held, of)
 	}
 }
 
@@ -214,8 +218,5 @@ func (l *Line) forgetHeldLocked(worker string) {
 		before := len(held)
 		maps.DeleteFunc(held, func(_ types.NamespacedName, in string) bool { return in == worker })
 		l.countHeldLocked(id, len(held)-before)
-		if len(held) == 0 {
-			delete(l.held, id)
-		}
 	}
 }

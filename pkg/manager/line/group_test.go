@@ -118,6 +118,33 @@ func TestRoomIsHeldForSomeGroupsOfANamespace(t *testing.T) {
 	}
 }
 
+// Each Job of a group takes the room that was held for it: then nothing is kept of the group.
+func TestNothingIsKeptOfAGroupThatHasItsRoom(t *testing.T) {
+	h := newHall()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	kin := group.Kin{Job: mirrortest.New("kin").Obj()}
+	for i := range 3 {
+		kin.Keys = append(kin.Keys, types.NamespacedName{Namespace: "team", Name: fmt.Sprint("job-", i)})
+	}
+	id, held := group.ID{Namespace: "team", Name: "set"}, 3
+	choose := func(job *batchv1.Job, request placement.Request, kin ...group.Kin) {
+		request.Job = job
+		q := Question{Request: request, Group: id, Kin: kin}
+		if h.groupChosenLocked(&q, h, h.newEntry(q)); len(h.held[id]) != held || h.heldIn["team"] != held {
+			t.Fatalf("room is held for %d Jobs, and %d are counted, want %d", len(h.held[id]), h.heldIn["team"], held)
+		}
+		held--
+	}
+	choose(mirrortest.New("first").Obj(), placement.Request{Mates: []placement.Mate{{Job: kin.Job}}}, kin)
+	for _, key := range kin.Keys {
+		choose(mirrortest.New(key.Name).Obj(), placement.Request{})
+	}
+	if len(h.held)+len(h.heldIn) != 0 {
+		t.Errorf("kept: %v, %v", h.held, h.heldIn)
+	}
+}
+
 // A JobSet says that it will have very many Jobs of very many Pods, each of which takes the room of
 // very many of the one that asks: what they need stays a number of Pods.
 func TestPodsOfAGroupDontOverflow(t *testing.T) {
