@@ -2,8 +2,11 @@ package link
 
 import (
 	"context"
+	"errors"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
 
 // heldClient holds each answer until it has been decoded: client-go closes its body before that.
@@ -13,10 +16,23 @@ type heldClient struct {
 	link *Link
 }
 
-func (c heldClient) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+// errNames: names and UIDs are kept in many places, and are taken to be as short as API servers
+// make them.
+var errNames = errors.New("the answer is about another object, or has names that no API server stores")
+
+// about holds the answer to a request about an object of some name.
+func (c heldClient) about(ctx context.Context, name client.ObjectKey, object client.Object, request func(context.Context) error) error {
 	ctx, release := c.link.Hold(ctx)
 	defer release()
-	return c.Client.Get(ctx, key, into, options...)
+	err := request(ctx)
+	if err == nil && (client.ObjectKeyFromObject(object) != name || !objectnames.Valid(object)) {
+		return errNames
+	}
+	return err
+}
+
+func (c heldClient) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+	return c.about(ctx, key, into, func(ctx context.Context) error { return c.Client.Get(ctx, key, into, options...) })
 }
 
 // Status implements client.Client.
@@ -53,9 +69,7 @@ func (c heldClient) List(ctx context.Context, into client.ObjectList, options ..
 }
 
 func (c heldClient) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
-	ctx, release := c.link.Hold(ctx)
-	defer release()
-	return c.Client.Create(ctx, object, options...)
+	return c.about(ctx, client.ObjectKeyFromObject(object), object, func(ctx context.Context) error { return c.Client.Create(ctx, object, options...) })
 }
 
 func (c heldClient) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
@@ -65,13 +79,9 @@ func (c heldClient) Delete(ctx context.Context, object client.Object, options ..
 }
 
 func (c heldClient) Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error {
-	ctx, release := c.link.Hold(ctx)
-	defer release()
-	return c.Client.Update(ctx, object, options...)
+	return c.about(ctx, client.ObjectKeyFromObject(object), object, func(ctx context.Context) error { return c.Client.Update(ctx, object, options...) })
 }
 
 func (c heldClient) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
-	ctx, release := c.link.Hold(ctx)
-	defer release()
-	return c.Client.Patch(ctx, object, patch, options...)
+	return c.about(ctx, client.ObjectKeyFromObject(object), object, func(ctx context.Context) error { return c.Client.Patch(ctx, object, patch, options...) })
 }
