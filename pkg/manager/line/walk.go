@@ -223,9 +223,11 @@ const (
 	lateFor = time.Minute
 )
 
-// awaitDecision has the others wait until a Job has decided for itself, or is late.
+// awaitDecision has the others wait until a Job has decided for itself, or is late: for one of a
+// namespace in a round, which may take long to decide.
 func (w *walker) awaitDecision(of *entry) {
 	key := of.Key
+	w.inVain[key.Namespace] = maxInVain
 	w.undecided = &key
 	w.clock.AfterFunc(decidesWithin, func() { w.stopWaiting(of, &key) })
 }

@@ -8,8 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
+	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/placement/placementtest"
 )
 
 // holder is a Job that holds capacity.
@@ -62,6 +64,7 @@ func TestOthersWaitForADecisionForABound(t *testing.T) {
 				h.Divide(t.Context(), &holder{key: divided}, &Division{Limit: 0}, Question{Request: placement.Request{Job: h.jobs[divided]}})
 			}
 			h.walk()
+			h.walk() // those of its namespace have the next round
 			if w := h.waiters[small]; h.undecided != nil || w.chosen == nil {
 				t.Errorf("the others wait for %v", h.undecided)
 			}
@@ -79,6 +82,47 @@ func TestOthersWaitForADecisionForABound(t *testing.T) {
 				t.Error("the others never wait again for one that was late once")
 			}
 		})
+	}
+}
+
+// Jobs of a namespace that divide themselves, and fit nowhere, have the others wait for one
+// decision in a round. Each is asked all the same, in one of the next rounds.
+func TestOneDecisionOfANamespaceIsAwaitedInARound(t *testing.T) {
+	h := newHall()
+	h.asks(t, "all", 8)
+	const divided = 5
+	decide := func(key types.NamespacedName) {
+		h.Divide(t.Context(), &holder{key: key}, &Division{Limit: 0}, Question{Request: placement.Request{Job: h.jobs[key]}})
+	}
+	for i := range divided {
+		key := types.NamespacedName{Namespace: "team", Name: fmt.Sprint("divided-", i)}
+		h.asks(t, key.Name, 4)
+		h.Withdraw(key)
+		decide(key)
+	}
+	other := mirrortest.New("other").Obj()
+	other.Namespace = "zebra" // so that it's behind them
+	other.Spec.Template.Spec.Containers[0].Resources.Requests = placementtest.Quantities("cpu", "1")
+	h.jobs[keyOf(other)] = other
+	h.Ask(t.Context(), Question{Request: placement.Request{Job: other}})
+	h.walk()
+	h.Release("a", types.NamespacedName{Namespace: "team", Name: "all"})
+	h.Changed("a", moreRoom)
+	asked := map[types.NamespacedName]int{}
+	for walks := 0; walks < 20; walks++ {
+		if h.walk(); h.undecided == nil {
+			if h.waiters[keyOf(other)].chosen == nil {
+				t.Errorf("after %v, a Job of another namespace isn't looked at", asked)
+			}
+			continue
+		}
+		asked[*h.undecided]++
+		if decide(*h.undecided); len(asked) > 1 && h.waiters[keyOf(other)].chosen == nil {
+			t.Errorf("a Job of another namespace waits for the decisions %v", asked)
+		}
+	}
+	if len(asked) != divided {
+		t.Errorf("asked: %v", asked)
 	}
 }
 
