@@ -58,7 +58,8 @@ type entry struct {
 	said string
 	// asked is freed.count before it was last judged: until more happens, the answer is the same.
 	asked uint64
-	// tries is how many Jobs it counts for: it's more than one if it took much work to judge it.
+	// tries is how many Jobs it counts for: it's more than one if it took much work to judge it, or to
+	// find out what it lacks.
 	tries int
 }
 

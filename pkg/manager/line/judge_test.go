@@ -280,6 +280,21 @@ func TestWhatAJobLacksIsFoundOutInFewComparisons(t *testing.T) {
 	}
 }
 
+// To find out what a Job lacks takes a part of what the Jobs of its namespace have in a walk.
+func TestWhatAJobLacksCountsInAWalk(t *testing.T) {
+	h := newHall()
+	const nodes = 1000
+	dear := h.dear(nodes)
+	all := maxNeedWork / ((nodes + 1) * dear.Shape.Work())
+	for workers, want := range map[int]int{0: 1, all/2 + 1: 1 + maxInVain/2, 2 * all: 1 + maxInVain} {
+		w := *dear
+		rejections := slices.Repeat([]placement.Rejection{{Cluster: "a", Reason: placement.Insufficient, Needed: 1}}, workers)
+		if h.setNeeds(&w, placement.Decision{Rejections: rejections}); w.tries != want {
+			t.Errorf("in %d workers: it counts for %d Jobs, want %d", workers, w.tries, want)
+		}
+	}
+}
+
 // Whether what a Job needs was taken while it was judged without the lock is found out likewise. In
 // workers where comparisons are used up, it's there.
 func TestWhatWasTakenIsFoundOutInFewComparisons(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 )
 
 // setNeeds takes over in which workers there may be room for a Job, and how many Pods must fit
-// there.
+// there. What that takes counts as tries.
 func (l *Line) setNeeds(w *entry, decision placement.Decision) {
 	w.Needs = map[string]waiting.Need{}
 	left := maxNeedWork
@@ -30,6 +30,7 @@ func (l *Line) setNeeds(w *entry, decision placement.Decision) {
 			w.Needs[r.Cluster] = waiting.Need{Lacks: waiting.Other}
 		}
 	}
+	w.tries += maxInVain * (maxNeedWork - max(left, 0)) / maxNeedWork
 }
 
 // maxNeedWork bounds the comparisons of a Job with the nodes of all workers by which it's found out
