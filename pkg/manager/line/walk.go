@@ -111,6 +111,16 @@ func (w *walker) Ends(worker string) (ends []waiting.End) {
 	return ends
 }
 
+// EndOf implements waiting.Workers.
+func (w *walker) EndOf(worker string, job *waiting.Job) (end waiting.End, is bool) {
+	v, ok := w.workers.Worker(worker)
+	if !ok {
+		return end, false
+	}
+	o, is := v.Ledger().Occupant(job.Key)
+	return waiting.End{Expected: w.endOf(worker, job.Key, w.clock.Now()), Unit: o.Unit, Pods: o.Pods()}, is
+}
+
 func (l *Line) endOf(worker string, key types.NamespacedName, now time.Time) waiting.Expected {
 	var run waiting.Run
 	run.Started, run.Deadline = l.jobs.Run(key)

@@ -21,8 +21,8 @@ type plain struct {
 	placed    map[string]int
 	postponed []string
 	// ends is how many Jobs run there, with a Pod on each node, and ended counts the Pods that were
-	// looked at.
-	ends, ended int
+	// looked at. gathered counts how often the ends were asked for.
+	ends, ended, gathered int
 }
 
 func newPlain(nodes int) *plain {
@@ -45,7 +45,10 @@ func (w *plain) Added(string, *placement.Shape) (added []*placement.Node) { retu
 func (w *plain) HadTurn(*waiting.Job) bool                                { return false }
 func (w *plain) Postpone(job *waiting.Job)                                { w.postponed = append(w.postponed, job.Key.Namespace) }
 
+func (w *plain) EndOf(string, *waiting.Job) (end waiting.End, is bool) { return end, false }
+
 func (w *plain) Ends(string) (ends []waiting.End) {
+	w.gathered++
 	for i := range w.ends {
 		at := waiting.Expected{At: time.Unix(int64(i), 0), Basis: waiting.ByDeadline}
 		ends = append(ends, waiting.End{Expected: at, Unit: placement.Resources{MilliCPU: 1}, Pods: func(yield func(string, int64) bool) {
@@ -329,5 +332,50 @@ func TestAJobThatWaitsForManyWorkersIsManyLooks(t *testing.T) {
 	}
 	if asked == 0 || asked > 2600 {
 		t.Errorf("it's asked for %d such Jobs", asked)
+	}
+}
+
+// fills is a worker whose only node the Jobs of a team take, one after the other, until some time.
+type fills struct {
+	*plain
+	until time.Time
+}
+
+func (w fills) Place(job *waiting.Job, _ func(string) int64, _ func(string) bool) (outcome waiting.Outcome) {
+	if free := &w.nodes[0].Free; job.Key.Namespace == "team" && job.Shape.Slots(w.nodes[0].Object, free) > 0 {
+		*free = free.Add(job.Shape.Unit(), -1)
+		outcome.Worker = "w"
+	}
+	return outcome
+}
+
+func (w fills) EndOf(_ string, job *waiting.Job) (waiting.End, bool) {
+	pods := func(yield func(string, int64) bool) { yield(w.nodes[0].Object.Name, 1) }
+	return waiting.End{Expected: waiting.Expected{At: w.until, Basis: waiting.ByDeadline}, Unit: job.Shape.Unit(), Pods: pods}, true
+}
+
+// What ends in a worker is found out once in a walk, however many Jobs are placed there. These end,
+// too: what waits behind them has their room then.
+func TestEndsAreGatheredOnceInAWalk(t *testing.T) {
+	const jobs = 20
+	var line waiting.Line
+	for i := range jobs {
+		never := waiter("mallory", 2*i, 8000)
+		never.Pods, never.Needs["w"] = 2, waiting.Need{Lacks: waiting.Room, Pods: 2}
+		line.Add(never)
+		line.Add(waiter("team", 2*i+1, 8000/jobs))
+	}
+	last := waiter("team", 2*jobs, 8000)
+	line.Add(last)
+	w := fills{newPlain(1), time.Unix(1000, 0)}
+	w.nodes[0].Free = w.nodes[0].Idle
+	changed := placement.Changes{}
+	changed.Add("w", placement.Change{Kinds: placement.RoomChange})
+	line.Walk(time.Unix(0, 0), changed, w)
+	if line.Len() != jobs+1 || w.gathered != 1 {
+		t.Errorf("%d Jobs wait; the ends were gathered %d times", line.Len(), w.gathered)
+	}
+	if r := line.Reservation(last); r == nil || !r.Start.Equal(w.until) {
+		t.Errorf("the last has the reservation %+v", r)
 	}
 }

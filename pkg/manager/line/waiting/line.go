@@ -25,8 +25,10 @@ type Workers interface {
 	Nodes(worker string) ([]*placement.Node, bool)
 	// Added are the nodes that its autoscaler may add for Pods of a Shape.
 	Added(worker string, shape *placement.Shape) []*placement.Node
-	// Ends are the expected ends of what runs there, in any order.
+	// Ends are the expected ends of what runs there, in any order, and EndOf is that of a Job; false:
+	// it has no room there.
 	Ends(worker string) []End
+	EndOf(worker string, job *Job) (End, bool)
 	// HadTurn reports whether a Job was tried since what has changed. It's tried again only if it fits
 	// by now: those behind it would take the room that has come since.
 	HadTurn(job *Job) bool

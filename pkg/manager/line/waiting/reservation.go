@@ -146,7 +146,7 @@ func (w *walk) keepRoom(job *Job) *Reservation {
 	for _, worker := range slices.Sorted(maps.Keys(job.Needs)) {
 		r := w.room(worker)
 		if job.Needs[worker].Lacks == Room && !w.claimed[worker] && r != nil && r.slots(job.Shape) >= job.need(worker) {
-			return w.newReservation(job, worker, r.fit(job, w.now))
+			return w.newReservation(job, worker, w.fit(r, job, w.now))
 		}
 	}
 	return nil
@@ -160,7 +160,7 @@ func (w *walk) fits(job *Job) map[string]fit {
 		if need.Lacks != Room || w.claimed[worker] || r == nil || r.slots(job.Shape) >= job.need(worker) {
 			continue
 		}
-		if f := r.fit(job, w.now); f.ever {
+		if f := w.fit(r, job, w.now); f.ever {
 			all[worker] = f
 		}
 	}
@@ -206,7 +206,7 @@ func (w *walk) isKept(r *Reservation) bool {
 	if !possible || need.Lacks != Room || room == nil || room.slots(r.Job.Shape) >= r.Job.need(r.Worker) {
 		return false
 	}
-	f := room.fit(r.Job, w.now)
+	f := w.fit(room, r.Job, w.now)
 	if r.unsure = w.looks.over(); r.unsure {
 		return true // f was cut short
 	}

@@ -26,6 +26,9 @@ func (e *Expected) class() int {
 	return 0
 }
 
+// before is the order in which ends are gone through.
+func (e End) before(o End) int { return cmp.Or(cmp.Compare(e.class(), o.class()), e.At.Compare(o.At)) }
+
 // room is what one worker has, as it is during one walk. What was computed is kept.
 type room struct {
 	worker  string
@@ -33,7 +36,6 @@ type room struct {
 	nodes   []*placement.Node
 	looks   *looks
 	byName  map[string]int
-	ends    []End // in order; nil: not asked for yet
 	// free and all are how many Pods of a Shape fit, by its key: now, and if nothing ran.
 	free, all map[string]int64
 	fits      map[string]fit
@@ -98,15 +100,15 @@ func (r *room) nodesFor(shape *placement.Shape) []*placement.Node {
 	return nodes
 }
 
-// fit computes when a Job fits.
-func (r *room) fit(job *Job, now time.Time) fit {
+// fit computes when a Job fits, by what is expected to end.
+func (r *room) fit(job *Job, now time.Time, expected func() []End) fit {
 	need := job.need(r.worker)
 	key := strconv.FormatInt(need, 10) + job.Shape.Key()
 	f, known := r.fits[key]
 	if known {
 		return f
 	}
-	f = r.sweep(job.Shape, need, now)
+	f = r.sweep(job.Shape, need, now, expected)
 	if !r.looks.over() { // or it was cut short for this namespace, and not for the others
 		r.fits[key] = f
 	}
@@ -115,7 +117,7 @@ func (r *room) fit(job *Job, now time.Time) fit {
 
 // sweep goes through the expected ends until enough Pods fit. What nobody can say is only asked for
 // if the rest isn't enough.
-func (r *room) sweep(shape *placement.Shape, need int64, now time.Time) fit {
+func (r *room) sweep(shape *placement.Shape, need int64, now time.Time, expected func() []End) fit {
 	nodes := r.nodesFor(shape)
 	free, on := make([]placement.Resources, len(nodes)), make([]int64, len(nodes))
 	var total, idle int64
@@ -127,7 +129,7 @@ func (r *room) sweep(shape *placement.Shape, need int64, now time.Time) fit {
 	f := fit{ever: idle >= need, at: now, basis: ByDeadline}
 	var ends []End
 	if total < need {
-		ends = r.sortedEnds()
+		ends = expected()
 	}
 	for i := 0; total < need && i < len(ends) && !r.looks.over(); {
 		if ends[i].At.After(f.at) {
@@ -173,12 +175,4 @@ func (r *room) positions() map[string]int {
 		}
 	}
 	return r.byName
-}
-
-func (r *room) sortedEnds() []End {
-	if r.ends == nil {
-		r.ends = r.workers.Ends(r.worker)
-		slices.SortFunc(r.ends, func(a, b End) int { return cmp.Or(cmp.Compare(a.class(), b.class()), a.At.Compare(b.At)) })
-	}
-	return r.ends
 }

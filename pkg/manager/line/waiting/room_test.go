@@ -48,11 +48,11 @@ func TestASweepThatWasCutShortIsNotKept(t *testing.T) {
 	all := roomsOf(nil, endings{})
 	fits := func(namespace string) string {
 		all.looks.areOver(namespace)
-		f := all.room("w").fit(job(namespace), time.Unix(0, 0))
+		f := all.fit(all.room("w"), job(namespace), time.Unix(0, 0))
 		return fmt.Sprint(f.at.Unix(), f.basis == ByDeadline, f.lacks)
 	}
 	all.looks.areOver("mallory")
-	all.looks.add(maxLooks - 3)
+	all.looks.add(maxLooks - 3 - 8*looksPerEnd)
 	if got, cut := fits("mallory"), fmt.Sprint(time.Time{}.Unix(), false, 5); got != cut {
 		t.Errorf("mallory's Job: %s, want %s", got, cut)
 	}
@@ -63,6 +63,17 @@ func TestASweepThatWasCutShortIsNotKept(t *testing.T) {
 	}
 	if len(all.room("w").fits) != 1 {
 		t.Error("what was computed isn't kept")
+	}
+}
+
+// To find out when very many Jobs end takes as much of what a namespace has as looks at nodes do.
+func TestEndsAreLooks(t *testing.T) {
+	all := roomsOf(nil, endings{})
+	all.looks.areOver("team")
+	for range 3 {
+		if ends := all.endsIn("w"); len(ends) != 8 || all.looks.by["team"] != 8*looksPerEnd {
+			t.Errorf("%d ends are %d looks", len(ends), all.looks.by["team"])
+		}
 	}
 }
 

@@ -1,6 +1,9 @@
 package waiting
 
 import (
+	"slices"
+	"time"
+
 	"github.com/jobferry/jobferry/pkg/placement"
 )
 
@@ -9,17 +12,21 @@ type rooms struct {
 	workers Workers
 	changed placement.Changes
 	known   map[string]*room
-	looks   *looks
+	// ends are those of the workers for which they were asked for, in order.
+	ends  map[string][]End
+	looks *looks
 }
 
 // maxLooks bounds the looks at nodes for the Jobs of one namespace, each of which may have a Shape
 // of its own: some 30 ms.
 const maxLooks = 1_000_000
 
-// What takes as long as so many looks at nodes: to make up a node that may be added, to go through
-// a Job that waits, and to have one reconciled and judged anew.
+// What takes as long as so many looks at nodes: to make up a node that may be added, to find out
+// when a Job ends that runs, to go through one that waits, and to have one reconciled and judged
+// anew.
 const (
 	LooksPerAdded = 150
+	looksPerEnd   = 20
 	looksPerJob   = 100
 	looksPerWoken = 1000
 	// for each worker that has changed, and each that the Job waits for
@@ -51,7 +58,7 @@ func (l *looks) over() bool { return l.by[l.namespace] > maxLooks }
 func (l *looks) add(count int) { l.by[l.namespace] += count }
 
 func roomsOf(changed placement.Changes, workers Workers) rooms {
-	return rooms{workers: workers, changed: changed.Clone(), known: map[string]*room{}, looks: &looks{by: map[string]int{}}}
+	return rooms{workers: workers, changed: changed.Clone(), known: map[string]*room{}, ends: map[string][]End{}, looks: &looks{by: map[string]int{}}}
 }
 
 // Helps is asked for some Jobs, whether they wait in a Line or not, which of them may be helped by
@@ -117,4 +124,34 @@ func (r *rooms) room(worker string) *room {
 		r.known[worker] = of
 	}
 	return of
+}
+
+// fit computes when a Job fits in a room.
+func (r *rooms) fit(in *room, job *Job, now time.Time) fit {
+	return in.fit(job, now, func() []End { return r.endsIn(in.worker) })
+}
+
+// endsIn are the expected ends in a worker, in order.
+func (r *rooms) endsIn(worker string) []End {
+	ends, known := r.ends[worker]
+	if !known {
+		ends = r.workers.Ends(worker)
+		r.looks.add(len(ends) * looksPerEnd)
+		slices.SortFunc(ends, End.before)
+		r.ends[worker] = ends
+	}
+	return ends
+}
+
+// placed takes note of a Job that was placed in a worker. All else ends there as before.
+func (r *rooms) placed(job *Job, worker string) {
+	delete(r.known, worker)
+	ends, known := r.ends[worker]
+	if !known {
+		return
+	}
+	if end, runs := r.workers.EndOf(worker, job); runs {
+		at, _ := slices.BinarySearchFunc(ends, end, End.before)
+		r.ends[worker] = slices.Insert(ends, at, end)
+	}
 }

@@ -147,6 +147,21 @@ func (f *fleet) Ends(worker string) (ends []waiting.End) {
 	return ends
 }
 
+// EndOf implements waiting.Workers.
+func (f *fleet) EndOf(worker string, of *waiting.Job) (waiting.End, bool) {
+	w := f.worker(worker)
+	i := slices.IndexFunc(w.running, func(job *simJob) bool { return job.Key == of.Key })
+	if i < 0 {
+		return waiting.End{}, false
+	}
+	job, pods := w.running[i], map[string]int64{}
+	for _, node := range job.nodes {
+		pods[w.nodes[node].Object.Name]++
+	}
+	expected := waiting.Run{Started: job.start, Deadline: job.Runtime}.End(w.ran.Usual(), f.now)
+	return waiting.End{Expected: expected, Unit: job.Shape.Unit(), Pods: maps.All(pods)}, true
+}
+
 // HadTurn implements waiting.Workers.
 func (*fleet) HadTurn(*waiting.Job) bool { return false }
 

@@ -51,7 +51,7 @@ func (l *Line) Walk(now time.Time, changed placement.Changes, workers Workers) (
 		had := of[job]
 		if outcome.Worker != "" {
 			delete(l.byKey, job.Key)
-			delete(w.known, outcome.Worker)
+			w.placed(job, outcome.Worker)
 		} else {
 			waiting = append(waiting, job)
 			r := w.reserve(job, had)

@@ -36,22 +36,33 @@ func (l *Ledger) Occupants() []Occupant {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var all []Occupant
-	for key, j := range l.jobs {
-		if j.reservation == nil {
-			continue
-		}
-		bound, held := j.reservation.bound, j.reservation.held
-		o := Occupant{Job: key, Unit: j.reservation.shape.Unit(), nodes: make([]onNode, 0, len(bound)+len(held))}
-		for _, taken := range []slots{bound, held} {
-			for n, count := range taken {
-				if n.object != nil {
-					o.nodes = append(o.nodes, onNode{n.name, count})
-				}
-			}
-		}
-		if len(o.nodes) > 0 {
+	for _, j := range l.jobs {
+		if o, is := j.occupant(); is {
 			all = append(all, o)
 		}
 	}
 	return all
+}
+
+// Occupant is one Job of these; false: it has no reservation, or takes no room.
+func (l *Ledger) Occupant(job types.NamespacedName) (Occupant, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.jobs[job].occupant()
+}
+
+func (j *job) occupant() (Occupant, bool) {
+	if j == nil || j.reservation == nil {
+		return Occupant{}, false
+	}
+	bound, held := j.reservation.bound, j.reservation.held
+	o := Occupant{Job: j.key, Unit: j.reservation.shape.Unit(), nodes: make([]onNode, 0, len(bound)+len(held))}
+	for _, taken := range []slots{bound, held} {
+		for n, count := range taken {
+			if n.object != nil {
+				o.nodes = append(o.nodes, onNode{n.name, count})
+			}
+		}
+	}
+	return o, len(o.nodes) > 0
 }

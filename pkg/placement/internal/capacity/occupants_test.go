@@ -38,6 +38,12 @@ func TestOccupants(t *testing.T) {
 	if sum != 3 || pods["c"] < 1 || pods["b"] > 1 {
 		t.Errorf("Pods %v, want 3, one of them on the third node", pods)
 	}
+	if one, is := l.Occupant(job.Key()); !is || !maps.Equal(on(one), pods) {
+		t.Errorf("alone it has the Pods %v, want %v", on(one), pods)
+	}
+	if _, is := l.Occupant(other.Key()); is {
+		t.Error("a Job without a reservation is one")
+	}
 	l.DeleteNode("c")
 	if got := on(l.Occupants()[0]); got["c"] != 0 {
 		t.Errorf("Pods %v are on a node that is gone", got)
