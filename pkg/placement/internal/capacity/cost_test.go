@@ -86,6 +86,26 @@ func TestOccupantsOfManyNodes(t *testing.T) {
 	}
 }
 
+// Somebody in the worker makes very many Pods, each of a Job of its own. What runs there when, and
+// what a quota is to have room for, is found out by the Jobs that have a reservation alone.
+func TestJobsOfOthersAreNotLookedAt(t *testing.T) {
+	s := newStory(t, NewNode("a").Has("cpu", "2k", "pods", "2k"))
+	j := NewJob("j").Requests("cpu", "1")
+	looked := func() int { return len(s.reserved[j.Key().Namespace]) }
+	for i := range 1000 {
+		s.SetPod(Bind(NewJob(fmt.Sprint("other-", i)).Pod(fmt.Sprint(i)), "a"))
+	}
+	s.Reserve(j.Key(), shape(j), 1)
+	s.Reserve(j.Key(), shape(NewJob("j").Requests("cpu", "2")), 2)
+	awaited := s.Awaited(types.NamespacedName{Namespace: j.Key().Namespace})
+	if looked() != 1 || len(s.Occupants()) != 1 || awaited.MilliCPU != 4000 {
+		t.Errorf("%d Jobs are looked at, %d occupy something, %d of a CPU are awaited", looked(), len(s.Occupants()), awaited.MilliCPU)
+	}
+	if s.Release(j.Key()); len(s.reserved) != 0 {
+		t.Errorf("%d Jobs are looked at after the release", looked())
+	}
+}
+
 // A worker has very many Pods that wait, each of another shape: each finds its queue at once, and a
 // change there copies nothing.
 func TestManyShapesWait(t *testing.T) {

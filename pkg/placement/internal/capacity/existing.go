@@ -11,7 +11,10 @@ import (
 func (l *Ledger) Existing(job types.NamespacedName) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.jobs[job].existing()
+	if j := l.jobs[job]; j != nil {
+		return j.existing
+	}
+	return 0
 }
 
 // Awaited is what the Pods will take that don't exist yet, of all Jobs of the namespace but this
@@ -21,11 +24,10 @@ func (l *Ledger) Awaited(but types.NamespacedName) Resources {
 	defer l.mu.Unlock()
 	l.reads.Add(change.Change{Kinds: change.Admission, Namespace: but.Namespace})
 	var sum Sum
-	for key, j := range l.jobs {
-		if key.Namespace != but.Namespace || key == but || j.reservation == nil {
-			continue
+	for j := range l.reserved[but.Namespace] {
+		if j.key != but {
+			sum.Add(&j.reservation.shape.unit, max(j.reservation.want-j.existing, 0))
 		}
-		sum.Add(&j.reservation.shape.unit, max(j.reservation.want-j.existing(), 0))
 	}
 	return sum.Total()
 }
@@ -36,15 +38,4 @@ func (l *Ledger) fewerAwaited(j *job) {
 	if j.reservation != nil && l.reads.Take(change.Change{Kinds: change.Admission, Namespace: j.key.Namespace}) {
 		l.fell = append(l.fell, j.key.Namespace)
 	}
-}
-
-func (j *job) existing() int64 {
-	if j == nil {
-		return 0
-	}
-	var n int64
-	for _, g := range j.groups {
-		n += int64(len(g.pods))
-	}
-	return n
 }

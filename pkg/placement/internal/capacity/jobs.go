@@ -15,6 +15,8 @@ type job struct {
 	// reservation is nil if the manager has made none.
 	reservation *reservation
 	groups      []*group // nearly always one
+	// existing counts the Pods of all groups.
+	existing int64
 }
 
 // group is one Job's Pods.
@@ -50,8 +52,7 @@ func (l *Ledger) Reserve(key types.NamespacedName, shape *Shape, count int64) (c
 		changed = true
 		l.fewerAwaited(j)
 		if j.reservation != nil && j.reservation.shape.key != shape.key {
-			l.drop(j.reservation)
-			j.reservation = nil
+			l.close(j)
 		}
 		if j.reservation == nil {
 			l.open(j, shape)
@@ -65,6 +66,10 @@ func (l *Ledger) Reserve(key types.NamespacedName, shape *Shape, count int64) (c
 // open starts a reservation, which covers the Pods that the Job has.
 func (l *Ledger) open(j *job, shape *Shape) {
 	j.reservation = l.newReservation(j.key.Namespace, shape)
+	if l.reserved[j.key.Namespace] == nil {
+		l.reserved[j.key.Namespace] = map[*job]struct{}{}
+	}
+	l.reserved[j.key.Namespace][j] = struct{}{}
 	for p := range j.pods {
 		if p.own != nil {
 			l.drop(p.own)
@@ -73,6 +78,15 @@ func (l *Ledger) open(j *job, shape *Shape) {
 		if p.node != nil && !p.leaving {
 			j.reservation.bound.add(p.node, 1)
 		}
+	}
+}
+
+// close ends a reservation.
+func (l *Ledger) close(j *job) {
+	l.drop(j.reservation)
+	j.reservation = nil
+	if delete(l.reserved[j.key.Namespace], j); len(l.reserved[j.key.Namespace]) == 0 {
+		delete(l.reserved, j.key.Namespace)
 	}
 }
 
@@ -85,8 +99,7 @@ func (l *Ledger) Release(key types.NamespacedName) {
 			return
 		}
 		l.fewerAwaited(j)
-		l.drop(j.reservation)
-		j.reservation = nil
+		l.close(j)
 		for _, p := range slices.SortedFunc(j.pods, func(a, b *pod) int { return cmp.Compare(a.uid, b.uid) }) {
 			l.reserveFor(p)
 		}
@@ -161,6 +174,7 @@ func (j *job) remove(g *group) {
 func (g *group) add(p *pod) {
 	p.position = len(g.pods)
 	g.pods = append(g.pods, p)
+	g.job.existing++
 	if p.live {
 		g.live++
 	}
@@ -172,6 +186,7 @@ func (g *group) remove(p *pod) {
 	g.pods[p.position], g.pods[last].position = g.pods[last], p.position
 	g.pods[last] = nil
 	g.pods = g.pods[:last]
+	g.job.existing--
 	if p.live {
 		g.live--
 	}

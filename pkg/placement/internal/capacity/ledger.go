@@ -26,6 +26,9 @@ type Ledger struct {
 	taints int
 	pods   map[types.UID]*pod
 	jobs   map[types.NamespacedName]*job
+	// reserved are those with a reservation, by namespace: anybody in the worker may make very many
+	// Pods of Jobs without one.
+	reserved map[string]map[*job]struct{}
 	// groups are the Pods of one Job, by the Job's UID.
 	groups map[types.UID]*group
 	// queues of the reservations that don't fit yet.
@@ -63,16 +66,17 @@ type Ledger struct {
 // package's documentation for when.
 func New(onFreed func(change.Change)) *Ledger {
 	return &Ledger{
-		onFreed: onFreed,
-		onStuck: func(types.NamespacedName) {},
-		onLeft:  func() {},
-		nodes:   map[string]*node{},
-		pods:    map[types.UID]*pod{},
-		jobs:    map[types.NamespacedName]*job{},
-		groups:  map[types.UID]*group{},
-		changed: map[*node]*Node{},
-		queues:  queues{byNamespace: map[string]*namespaceQueues{}},
-		shares:  newShares(),
+		onFreed:  onFreed,
+		onStuck:  func(types.NamespacedName) {},
+		onLeft:   func() {},
+		nodes:    map[string]*node{},
+		pods:     map[types.UID]*pod{},
+		jobs:     map[types.NamespacedName]*job{},
+		reserved: map[string]map[*job]struct{}{},
+		groups:   map[types.UID]*group{},
+		changed:  map[*node]*Node{},
+		queues:   queues{byNamespace: map[string]*namespaceQueues{}},
+		shares:   newShares(),
 	}
 }
 

@@ -347,10 +347,27 @@ func (m *model) checkForgotten(t *rapid.T) {
 			}
 		}
 	}
+	reserved := 0
 	for _, j := range m.jobs {
-		if j.reservation == nil && len(j.groups) == 0 {
-			t.Fatalf("%v is kept", j.key)
+		var pods int64
+		for range j.pods {
+			pods++
 		}
+		_, is := m.reserved[j.key.Namespace][j]
+		if j.reservation == nil && len(j.groups) == 0 || is != (j.reservation != nil) || pods != j.existing {
+			t.Fatalf("%v is kept, counts as reserved: %v, with %d Pods, and has %d", j.key, is, j.existing, pods)
+		}
+		if is {
+			reserved++
+		}
+	}
+	for namespace, jobs := range m.reserved {
+		if reserved -= len(jobs); len(jobs) == 0 {
+			t.Fatalf("%s is kept", namespace)
+		}
+	}
+	if reserved != 0 {
+		t.Fatal("Jobs that are gone count as reserved")
 	}
 	for _, g := range m.groups {
 		if len(g.pods) == 0 && g.job.reservation == nil {

@@ -36,9 +36,11 @@ func (l *Ledger) Occupants() []Occupant {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var all []Occupant
-	for _, j := range l.jobs {
-		if o, is := j.occupant(); is {
-			all = append(all, o)
+	for _, jobs := range l.reserved {
+		for j := range jobs {
+			if o, is := j.occupant(); is {
+				all = append(all, o)
+			}
 		}
 	}
 	return all
