@@ -11,8 +11,9 @@ import (
 const (
 	// maxNodes bounds the nodes that are made up for one answer.
 	maxNodes = 500
-	// maxDemands bounds the shapes of Pods that wait.
-	maxDemands = 200
+	// maxDemandWork bounds the comparisons of Pods that wait with what may be added: some 10 ms. What
+	// is behind those that use it up isn't asked for.
+	maxDemandWork = 300_000
 )
 
 // Room is what may still be added. Immutable.
@@ -49,7 +50,11 @@ func NewRoom(g *Growth, nodes []*capacity.Node, demands []capacity.Demand) *Room
 	for _, n := range nodes {
 		r.count(g, groups.of(n.Object), &n.Allocatable, 1)
 	}
-	for i := range demands[:min(len(demands), maxDemands)] {
+	templates, work := g.countTemplates(), 0
+	for i := range demands[:min(len(demands), capacity.MaxDemands)] {
+		if work += demands[i].Shape.Work() * (len(r.asked) + templates); work > maxDemandWork {
+			break
+		}
 		r.ask(demands[i].Shape, demands[i].Pods)
 	}
 	return r
@@ -104,6 +109,13 @@ type candidate struct {
 	group int
 	// slots is how many of them a new node has room for, and room how many those that were added have.
 	slots, room int64
+}
+
+func (g *Growth) countTemplates() (count int) {
+	for i := range g.Groups {
+		count += len(g.Groups[i].Templates)
+	}
+	return count
 }
 
 func (g *Growth) suiting(shape *capacity.Shape) []candidate {

@@ -127,6 +127,37 @@ func TestHostileDemandsAreCheap(t *testing.T) {
 	}
 }
 
+// Pods that wait may name very many nodes: nodes are asked for fewer of their shapes.
+func TestDearDemandsAreCheap(t *testing.T) {
+	const templates, waiting = 200, 200
+	all := make([]v1alpha1.NodeTemplate, templates)
+	for i := range all {
+		all[i] = template(fmt.Sprint("t", i), "1", 1, "")
+	}
+	g, values := growth(nil, all...), make([]string, 450)
+	for i := range values {
+		values[i] = fmt.Sprint("value-", i)
+	}
+	asked := func(dear bool) int {
+		demands := make([]capacity.Demand, waiting)
+		for i := range demands {
+			j := NewJob("j").Requests("cpu", fmt.Sprintf("%dm", 801+i))
+			if dear {
+				j.Obj().Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+					RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+						MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "none", Operator: corev1.NodeSelectorOpNotIn, Values: values}},
+					}}},
+				}}
+			}
+			demands[i] = capacity.Demand{Shape: shape(j), Pods: 1}
+		}
+		return templates - len(autoscaling.NewRoom(g, nil, demands).Nodes(shape(NewJob("one").Requests("cpu", "1")), math.MaxInt64))
+	}
+	if plain, dear := asked(false), asked(true); plain != templates || dear == 0 || dear > templates/2 {
+		t.Errorf("%d nodes are asked for plain Pods, and %d for those that name many", plain, dear)
+	}
+}
+
 // Very many nodes, each with resources of its own, cost no more for each than few: what nothing
 // limits isn't added up.
 func TestRoomBesideNodesOfOwnResources(t *testing.T) {

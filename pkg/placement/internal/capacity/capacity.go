@@ -35,5 +35,10 @@ func NewCapacity(nodes []*Node) *Capacity {
 
 func byName(a, b *Node) int { return cmp.Compare(a.Object.Name, b.Object.Name) }
 
+// HasNodesOf reports whether it has the nodes of another one, whatever is free on them.
+func (c *Capacity) HasNodesOf(o *Capacity) bool {
+	return c == o || slices.EqualFunc(c.nodes, o.nodes, func(a, b *Node) bool { return a.Object == b.Object })
+}
+
 // Nodes by name. The caller must not change them.
 func (c *Capacity) Nodes() []*Node { return c.nodes }

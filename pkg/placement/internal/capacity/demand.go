@@ -1,6 +1,13 @@
 package capacity
 
-import "k8s.io/apimachinery/pkg/types"
+import (
+	"container/list"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// MaxDemands bounds the Shapes that are looked at of Pods that no node has room for.
+const MaxDemands = 200
 
 // Demand is Pods of one Shape that no node has room for.
 type Demand struct {
@@ -32,45 +39,51 @@ func (l *Ledger) demandsFor(but types.NamespacedName) *Demands {
 	return l.demands
 }
 
-// demandsBut has namespaces take turns: whoever looks at some sees those of each.
+// demandsBut has namespaces take turns, until there are MaxDemands: those of each are seen.
 func (l *Ledger) demandsBut(left *reservation) *Demands {
-	var lists [][]Demand
+	var rest []*list.Element // the next queue of each namespace
 	for ns := range l.queues.all {
-		if demands := ns.demands(left); len(demands) > 0 {
-			lists = append(lists, demands)
-		}
+		rest = append(rest, ns.order.Front())
 	}
 	d, at := &Demands{}, map[string]int{}
-	for len(lists) > 0 {
-		rest := lists[:0]
-		for _, demands := range lists {
-			first := demands[0]
-			if i, is := at[first.Shape.key]; is {
-				d.List[i].Pods += first.Pods
-			} else {
-				at[first.Shape.key], d.List = len(d.List), append(d.List, first)
+	for len(rest) > 0 {
+		more := rest[:0]
+		for _, from := range rest {
+			demand, next := firstDemand(from, left)
+			if demand.Pods == 0 {
+				continue
 			}
-			if len(demands) > 1 {
-				rest = append(rest, demands[1:])
+			i, is := at[demand.Shape.key]
+			switch {
+			case is:
+				d.List[i].Pods += demand.Pods
+			case len(d.List) == MaxDemands:
+				return d
+			default:
+				at[demand.Shape.key], d.List = len(d.List), append(d.List, demand)
 			}
+			more = append(more, next)
 		}
-		lists = rest
+		rest = more
 	}
 	return d
 }
 
-func (ns *namespaceQueues) demands(left *reservation) (demands []Demand) {
-	for q := range ns.all {
-		demand := Demand{}
-		for e := q.reservations.Front(); e != nil; e = e.Next() {
-			if c := e.Value.(*reservation); c != left {
-				demand.Shape = c.shape
-				demand.Pods += c.demanded
-			}
-		}
-		if demand.Pods > 0 {
-			demands = append(demands, demand)
+// firstDemand is that of the first queue of a namespace that has one, from some queue on, and the
+// queue behind it.
+func firstDemand(at *list.Element, left *reservation) (first Demand, next *list.Element) {
+	for ; at != nil && first.Pods == 0; at = at.Next() {
+		first = at.Value.(*queue).demand(left)
+	}
+	return first, at
+}
+
+func (q *queue) demand(left *reservation) (demand Demand) {
+	for e := q.reservations.Front(); e != nil; e = e.Next() {
+		if c := e.Value.(*reservation); c != left {
+			demand.Shape = c.shape
+			demand.Pods += c.demanded
 		}
 	}
-	return demands
+	return demand
 }

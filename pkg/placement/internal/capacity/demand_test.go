@@ -6,6 +6,7 @@ import (
 	. "github.com/jobferry/jobferry/pkg/placement/internal/capacity/capacitytest"
 
 	"github.com/jobferry/jobferry/pkg/placement/internal/change"
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
 // demanded is how many Pods lack room, by the CPUs of each.
@@ -83,7 +84,19 @@ func TestNamespacesTakeTurnsInDemands(t *testing.T) {
 		s.Reserve(other.Key(), shape(other), 7)
 	}
 	list := s.Demands(nobody).List
-	if len(list) != 301 || list[0].Pods != 8 || list[2].Pods != 7 {
+	if len(list) != MaxDemands || list[0].Pods != 8 || list[2].Pods != 7 {
 		t.Errorf("%d demands, the first are %+v", len(list), list[:3])
+	}
+}
+
+// Of Pods of very many Shapes that wait, some are looked at after each change.
+func TestSomeDemandsAreLookedAt(t *testing.T) {
+	cost := func(shapes int) uint64 {
+		s := newStory(t)
+		s.manyShapes(shapes)
+		return costtest.Of(func() { s.Demands(nobody) })
+	}
+	if few, many := cost(MaxDemands), cost(10*MaxDemands); many > 2*few {
+		t.Errorf("allocates %d bytes for as many Shapes as are looked at, and %d for ten times as many", few, many)
 	}
 }

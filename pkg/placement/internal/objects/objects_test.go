@@ -15,7 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
+	"github.com/jobferry/jobferry/pkg/placement/internal/capacity/capacitytest"
 	"github.com/jobferry/jobferry/pkg/placement/internal/change"
 	"github.com/jobferry/jobferry/pkg/placement/internal/objects"
 	"github.com/jobferry/jobferry/pkg/placement/internal/scheduling"
@@ -368,5 +370,40 @@ func TestConsumersOfAClaimAreBounded(t *testing.T) {
 	claim.Status.ReservedFor = claim.Status.ReservedFor[:256]
 	if held := objects.SlimResourceClaim(claim).Status.ReservedFor; len(held) != 256 {
 		t.Errorf("of 256 consumers, %d are held", len(held))
+	}
+}
+
+// What an autoscaler may add is found out by the nodes that there are, not by what is free on them:
+// a reservation doesn't have it found out again, nor does a Pod.
+func TestARoomIsKeptWhileItsNodesAre(t *testing.T) {
+	s := objects.New(func(change.Change) {})
+	node := func(name, cpu string) *corev1.Node {
+		return capacitytest.NewNode(name).Has("cpu", cpu, "pods", "110").Obj()
+	}
+	s.Ledger.SetNode(node("n", "8"))
+	s.Ledger.SetNode(node("m", "8"))
+	of := &objects.Autoscaler{Spec: &v1alpha1.Autoscaling{NodeTemplates: []v1alpha1.NodeTemplate{
+		{Name: "t", MaxNodes: 9, Allocatable: capacitytest.Quantities("cpu", "8", "pods", "110")},
+	}}}
+	job := capacitytest.NewJob("j").Requests("cpu", "1")
+	shape := capacity.ShapeOf(&job.Obj().Spec.Template)
+	last := s.Room(types.NamespacedName{}, of)
+	for _, step := range []struct {
+		name string
+		do   func()
+		kept bool
+	}{
+		{"a reservation", func() { s.Ledger.Reserve(job.Key(), shape, 1) }, true},
+		{"a Pod", func() { s.Ledger.SetPod(capacitytest.Bind(job.Pod("p"), "n")) }, true},
+		{"a node with more", func() { s.Ledger.SetNode(node("n", "9")) }, false},
+		{"a node goes", func() { s.Ledger.DeleteNode("m") }, false},
+		{"Pods that no node has room for", func() { s.Ledger.Reserve(job.Key(), shape, 100) }, false},
+	} {
+		step.do()
+		room := s.Room(types.NamespacedName{}, of)
+		if (room == last) != step.kept {
+			t.Errorf("%s: it's kept: %v", step.name, room == last)
+		}
+		last = room
 	}
 }

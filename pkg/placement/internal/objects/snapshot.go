@@ -41,7 +41,8 @@ type Autoscaler struct {
 	Observed *autoscaling.Observed
 }
 
-// rooms keeps the Room that was asked for last, as long as nothing that it's made of has changed.
+// rooms keeps the Room that was asked for last, as long as nothing that it's made of has changed:
+// whatever is free on the nodes.
 type rooms struct {
 	lock    sync.Mutex
 	of      Autoscaler
@@ -74,8 +75,9 @@ func (s *Store) grown(job types.NamespacedName, of *Autoscaler) (free *capacity.
 		return s.Ledger.Free(job), nil
 	}
 	free, nodes, demands := s.Ledger.Growing(job)
-	if r.room == nil || r.nodes != nodes || r.demands != demands {
-		r.nodes, r.demands, r.room = nodes, demands, autoscaling.NewRoom(r.growth, nodes.Nodes(), demands.List)
+	if r.room == nil || !nodes.HasNodesOf(r.nodes) || r.demands != demands {
+		r.demands, r.room = demands, autoscaling.NewRoom(r.growth, nodes.Nodes(), demands.List)
 	}
+	r.nodes = nodes
 	return free, r.room
 }
