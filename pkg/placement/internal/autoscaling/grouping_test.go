@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 )
 
 func nodeWith(of map[string]string) *corev1.Node {
@@ -44,8 +46,25 @@ func TestGroupOfANode(t *testing.T) {
 	}
 }
 
-// TestGroupsOfManyNodes: Pods of a worker change all the time, and each node's group is found
-// again. A node is compared with few of many groups.
+// The group of a node is found once, and forgotten when the node goes.
+func TestTheGroupOfANodeIsFoundOnce(t *testing.T) {
+	g := &Growth{Groups: []Group{{Labels: map[string]string{"pool": "a"}, Nodes: 9}, {Labels: map[string]string{"pool": "b"}, Nodes: 9}}}
+	one, other := &capacity.Node{Object: nodeWith(map[string]string{"pool": "a"})}, &capacity.Node{Object: nodeWith(map[string]string{"pool": "b"})}
+	r := NewRoom(g, []*capacity.Node{one}, nil)
+	one.Object.Labels["pool"] = "b" // nobody changes it like this: it shows whether they are read again
+	for _, step := range []struct {
+		nodes []*capacity.Node
+		a, b  int64
+	}{{[]*capacity.Node{one, other}, 1, 1}, {[]*capacity.Node{other}, 0, 1}, {[]*capacity.Node{one}, 0, 1}} {
+		r = r.With(step.nodes, nil)
+		if a, b := r.byGroup[0].nodes, r.byGroup[1].nodes; a != step.a || b != step.b || len(r.in) != len(step.nodes) {
+			t.Errorf("of %d nodes, %d and %d are in the groups, and %d are remembered", len(step.nodes), a, b, len(r.in))
+		}
+	}
+}
+
+// TestGroupsOfManyNodes: nodes of a worker change all the time. A node is compared with few of many
+// groups.
 func TestGroupsOfManyNodes(t *testing.T) {
 	const pools = 500
 	of := func(i int) map[string]string {

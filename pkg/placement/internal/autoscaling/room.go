@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 )
 
@@ -19,6 +21,9 @@ const (
 // Room is what may still be added. Immutable.
 type Room struct {
 	growth *Growth
+	// groups finds those of nodes, and in has those of the nodes that there are; -1: none.
+	groups *grouping
+	in     map[*corev1.Node]int
 	// asked are nodes for Pods that wait, which have room for more.
 	asked []*capacity.Node
 	used
@@ -26,8 +31,8 @@ type Room struct {
 
 // used is what there is already, or was asked for.
 type used struct {
-	all    amounts
-	groups []usedGroup
+	all     amounts
+	byGroup []usedGroup
 	// made counts the nodes that were made up, to name them.
 	made int
 }
@@ -40,15 +45,28 @@ type usedGroup struct {
 // NewRoom takes the nodes that there are, and the Pods that none of them has room for: nodes were,
 // or will be, asked for these first.
 func NewRoom(g *Growth, nodes []*capacity.Node, demands []capacity.Demand) *Room {
-	r := &Room{growth: g, used: used{all: amounts{}, groups: make([]usedGroup, len(g.Groups))}}
-	for i := range r.groups {
+	return (&Room{growth: g, groups: g.grouping()}).With(nodes, demands)
+}
+
+// With is the same beside other nodes, most of which were there before, and other Pods.
+func (r *Room) With(nodes []*capacity.Node, demands []capacity.Demand) *Room {
+	g, known := r.growth, r.in
+	r = &Room{
+		growth: g, groups: r.groups, in: make(map[*corev1.Node]int, len(nodes)),
+		used: used{all: amounts{}, byGroup: make([]usedGroup, len(g.Groups))},
+	}
+	for i := range r.byGroup {
 		if len(g.Groups[i].Limits) > 0 {
-			r.groups[i].all = amounts{}
+			r.byGroup[i].all = amounts{}
 		}
 	}
-	groups := g.grouping()
 	for _, n := range nodes {
-		r.count(g, groups.of(n.Object), &n.Allocatable, 1)
+		group, is := known[n.Object]
+		if !is {
+			group = r.groups.of(n.Object)
+		}
+		r.in[n.Object] = group
+		r.count(g, group, &n.Allocatable, 1)
 	}
 	templates, work := g.countTemplates(), 0
 	for i := range demands[:min(len(demands), capacity.MaxDemands)] {
@@ -61,7 +79,7 @@ func NewRoom(g *Growth, nodes []*capacity.Node, demands []capacity.Demand) *Room
 }
 
 // Empty is the room of a worker that has no nodes yet.
-func (r *Room) Empty() *Room { return NewRoom(r.growth, nil, nil) }
+func (r *Room) Empty() *Room { return r.With(nil, nil) }
 
 // Nodes are those that some Pods of a Shape could have, beside the nodes that there are: what is
 // left of those that were asked for, and as many more as the limits allow and the Pods need.
@@ -167,7 +185,7 @@ func taking(n *capacity.Node, shape *capacity.Shape, pods int64) *capacity.Node 
 
 // more is how many nodes of a template may still be added.
 func (u *used) more(g *Growth, c *candidate) int64 {
-	group, there := &g.Groups[c.group], &u.groups[c.group]
+	group, there := &g.Groups[c.group], &u.byGroup[c.group]
 	if g.isPaused(c) {
 		return 0
 	}
@@ -179,16 +197,16 @@ func (u *used) more(g *Growth, c *candidate) int64 {
 func (u *used) count(g *Growth, group int, whole *capacity.Resources, nodes int64) {
 	g.Limits.count(u.all, whole, nodes)
 	if group >= 0 {
-		there := &u.groups[group]
+		there := &u.byGroup[group]
 		there.nodes += nodes
 		g.Groups[group].Limits.count(there.all, whole, nodes)
 	}
 }
 
 func (u *used) clone() used {
-	c := used{maps.Clone(u.all), slices.Clone(u.groups), u.made}
-	for i := range c.groups {
-		c.groups[i].all = maps.Clone(c.groups[i].all)
+	c := used{maps.Clone(u.all), slices.Clone(u.byGroup), u.made}
+	for i := range c.byGroup {
+		c.byGroup[i].all = maps.Clone(c.byGroup[i].all)
 	}
 	return c
 }

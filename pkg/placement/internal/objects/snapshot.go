@@ -75,9 +75,12 @@ func (s *Store) grown(job types.NamespacedName, of *Autoscaler) (free *capacity.
 		return s.Ledger.Free(job), nil
 	}
 	free, nodes, demands := s.Ledger.Growing(job)
-	if r.room == nil || !nodes.HasNodesOf(r.nodes) || r.demands != demands {
-		r.demands, r.room = demands, autoscaling.NewRoom(r.growth, nodes.Nodes(), demands.List)
+	switch {
+	case r.room == nil:
+		r.room = autoscaling.NewRoom(r.growth, nodes.Nodes(), demands.List)
+	case r.demands != demands || !nodes.HasNodesOf(r.nodes):
+		r.room = r.room.With(nodes.Nodes(), demands.List)
 	}
-	r.nodes = nodes
+	r.nodes, r.demands = nodes, demands
 	return free, r.room
 }
