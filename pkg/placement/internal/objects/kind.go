@@ -15,7 +15,8 @@ type Kind[T metav1.Object] struct {
 	slim    func(T) T
 
 	lock sync.Mutex
-	// objects by namespace and name. Those of cluster scope have no namespace.
+	// objects by namespace and name. Those of cluster scope have no namespace. A namespace's are
+	// copied when they change after they were returned: whoever asks mostly does so under a lock.
 	objects map[string]map[string]T
 	// last is what was returned for a namespace; a change of one of its objects removes it.
 	last map[string]*returned[T]
@@ -55,10 +56,12 @@ func (k *Kind[T]) Remove(key types.NamespacedName) {
 func (k *Kind[T]) change(namespace string, change func(map[string]T)) {
 	k.lock.Lock()
 	there := k.objects[namespace]
-	if there == nil {
+	if k.last[namespace] != nil {
+		there = maps.Clone(there)
+	} else if there == nil {
 		there = map[string]T{}
-		k.objects[namespace] = there
 	}
+	k.objects[namespace] = there
 	change(there)
 	if len(there) == 0 {
 		delete(k.objects, namespace)
@@ -116,11 +119,12 @@ func (k *Kind[T]) In(namespace string) map[string]T {
 func (k *Kind[T]) returned(namespace string) *returned[T] {
 	r := k.last[namespace]
 	if r == nil {
-		r = &returned[T]{byName: map[string]T{}}
-		maps.Copy(r.byName, k.objects[namespace])
-		if len(r.byName) > 0 {
-			k.last[namespace] = r
+		there := k.objects[namespace]
+		if there == nil {
+			return &returned[T]{byName: map[string]T{}}
 		}
+		r = &returned[T]{byName: there}
+		k.last[namespace] = r
 	}
 	return r
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/placement/internal/change"
 	"github.com/jobferry/jobferry/pkg/placement/internal/objects"
 	"github.com/jobferry/jobferry/pkg/placement/internal/scheduling"
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
 func quota(namespace, name string) *corev1.ResourceQuota {
@@ -370,6 +371,29 @@ func TestConsumersOfAClaimAreBounded(t *testing.T) {
 	claim.Status.ReservedFor = claim.Status.ReservedFor[:256]
 	if held := objects.SlimResourceClaim(claim).Status.ReservedFor; len(held) != 256 {
 		t.Errorf("of 256 consumers, %d are held", len(held))
+	}
+}
+
+// Whoever asks for the namespaces of a worker has them as they are then. Very many aren't copied
+// while he asks, though they change all the time.
+func TestManyNamespacesArentCopied(t *testing.T) {
+	s := objects.New(func(change.Change) {})
+	s.Namespaces.Know(true)
+	const namespaces = 5000
+	set := func(i int) {
+		s.Namespaces.Set(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: strconv.Itoa(i)}})
+	}
+	for i := range namespaces {
+		set(i)
+	}
+	for i := range 3 {
+		var first, again map[string]*corev1.Namespace
+		cost := costtest.Of(func() { first = s.NamespaceLabels() })
+		set(namespaces + i)
+		cost += costtest.Of(func() { again = s.NamespaceLabels() })
+		if len(first) != namespaces+i || len(again) != namespaces+i+1 || cost > namespaces*2 {
+			t.Errorf("%d, and then %d namespaces; %d bytes were allocated", len(first), len(again), cost)
+		}
 	}
 }
 
