@@ -285,7 +285,7 @@ func TestWhatAJobLacksCountsInAWalk(t *testing.T) {
 	h := newHall()
 	const nodes = 1000
 	dear := h.dear(nodes)
-	all := maxNeedWork / ((nodes + 1) * dear.Shape.Work())
+	all := maxNeedWork / ((nodes + 1) * dear.Shape.WorkOn(&corev1.Node{}))
 	for workers, want := range map[int]int{0: 1, all/2 + 1: 1 + maxInVain/2, 2 * all: 1 + maxInVain} {
 		w := *dear
 		rejections := slices.Repeat([]placement.Rejection{{Cluster: "a", Reason: placement.Insufficient, Needed: 1}}, workers)

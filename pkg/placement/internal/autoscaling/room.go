@@ -68,9 +68,9 @@ func (r *Room) With(nodes []*capacity.Node, demands []capacity.Demand) *Room {
 		r.in[n.Object] = group
 		r.count(g, group, &n.Allocatable, 1)
 	}
-	templates, work := g.countTemplates(), 0
+	work := 0
 	for i := range demands[:min(len(demands), capacity.MaxDemands)] {
-		if work += demands[i].Shape.Work() * (len(r.asked) + templates); work > maxDemandWork {
+		if work += r.askingWork(demands[i].Shape); work > maxDemandWork {
 			break
 		}
 		r.ask(demands[i].Shape, demands[i].Pods)
@@ -129,11 +129,17 @@ type candidate struct {
 	slots, room int64
 }
 
-func (g *Growth) countTemplates() (count int) {
-	for i := range g.Groups {
-		count += len(g.Groups[i].Templates)
+// askingWork is what it takes to ask for nodes for Pods of a Shape, in plain comparisons.
+func (r *Room) askingWork(shape *capacity.Shape) (work int) {
+	for _, n := range r.asked {
+		work += shape.WorkOn(n.Object)
 	}
-	return count
+	for i := range r.growth.Groups {
+		for t := range r.growth.Groups[i].Templates {
+			work += shape.WorkOn(r.growth.Groups[i].Templates[t].Object)
+		}
+	}
+	return work
 }
 
 func (g *Growth) suiting(shape *capacity.Shape) []candidate {
