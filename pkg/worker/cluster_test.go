@@ -113,7 +113,7 @@ func (c *cluster) start(o Options) {
 	c.jobs = &reconciler{
 		client: cl, live: c.api, cached: listedPods{c.t, func() client.Reader { return c.jobs.client }}, pods: pods, events: c.events, metrics: m, options: o, clock: clock.PassiveClock(c.clock),
 		memory: newMemory(), queue: &delays{},
-		large: turns.NewLimiter(1, func(keys ...types.NamespacedName) { c.turns = append(c.turns, keys...) }),
+		large: turns.NewTurn(func(key types.NamespacedName) { c.turns = append(c.turns, key) }), largeFenced: turns.NewTurn(func(types.NamespacedName) {}),
 	}
 	c.orphans = &orphans{client: cl, live: c.api, cached: listedPods{c.t, func() client.Reader { return c.orphans.client }}, pods: pods, options: o, gone: lru.New(goneJobs)}
 }

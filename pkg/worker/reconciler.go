@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/util/turns"
 	"github.com/jobferry/jobferry/pkg/util/wake"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
@@ -35,23 +34,24 @@ type reconciler struct {
 	metrics *metrics
 	options Options
 	clock   clock.PassiveClock
-	// large has a place for one Job of which the cache has an outline, while that is synced, and one
-	// for one that is fenced.
-	large *turns.Limiter
+	// large is the turn of Jobs to be synced of which the cache has an outline, and largeFenced that
+	// of those that are fenced: what the others do may take long, and a hub moves its Jobs when their
+	// fence has closed.
+	large, largeFenced *turns.Turn
 	// largePods is held while a page of the Pods of a Job with a large template is listed.
 	largePods sync.Mutex
 }
 
-const (
-	// syncAtMost is for how long one sync adopts or creates Pods; the next one goes on. Others have
-	// their turn meanwhile.
-	syncAtMost = 10 * time.Second
-)
+// syncAtMost is for how long one sync adopts or creates Pods; the next one goes on. Others have
+// their turn meanwhile.
+const syncAtMost = 10 * time.Second
 
 // errNotAllAdopted ends a sync that has adopted Pods for syncAtMost.
 var errNotAllAdopted = errors.New("more Pods are to be adopted")
 
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	defer r.large.Ended(req.NamespacedName)
+	defer r.largeFenced.Ended(req.NamespacedName)
 	var cached batchv1.Job
 	if err := r.client.Get(ctx, req.NamespacedName, &cached); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -64,11 +64,9 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil
 	}
 	if isOutline(&cached) && plan.Finished(&cached) == nil {
-		place := r.placeOf(&cached)
-		if !r.large.Acquire(place, req.NamespacedName) {
-			return reconcile.Result{}, nil // it's enqueued when it's its turn
+		if !r.turnOf(&cached).Take(req.NamespacedName) {
+			return reconcile.Result{}, nil
 		}
-		defer r.large.Release(place)
 		cached = batchv1.Job{} // not all decoders empty what they decode into
 		if err := r.live.Get(ctx, req.NamespacedName, &cached); err != nil {
 			return reconcile.Result{}, client.IgnoreNotFound(err) // the event of its deletion comes
@@ -93,13 +91,12 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return r.sync(ctx, job, known)
 }
 
-// placeOf a large Job is that of those that are stopped, or of the others: what these do may take
-// long, and a hub moves its Jobs when their fence has closed.
-func (r *reconciler) placeOf(large *batchv1.Job) string {
-	if v1alpha1.IsFenced(large) || r.fence.stops(large) {
-		return "fenced"
+// turnOf is the turn that a large Job has to have.
+func (r *reconciler) turnOf(large *batchv1.Job) *turns.Turn {
+	if fenced(large) || r.fence.stops(large) {
+		return r.largeFenced
 	}
-	return "others"
+	return r.large
 }
 
 func (r *reconciler) sync(ctx context.Context, job *batchv1.Job, known *pending) (reconcile.Result, error) {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -75,7 +76,7 @@ func addJobs(mgr manager.Manager, t *takeover, o Options, m *metrics) error {
 	known := newMemory()
 	r := &reconciler{
 		client: mgr.GetClient(), live: live, cached: t, pods: pods, metrics: m, options: o, clock: clock.RealClock{},
-		memory: known, queue: q, large: turns.NewLimiter(1, func(keys ...types.NamespacedName) { enqueue(q, keys) }),
+		memory: known, queue: q, large: turnIn(q, 0), largeFenced: turnIn(q, fencedFirst),
 		// The built-in's source and kind of event, so that filters on them keep working.
 		events: mgr.GetEventRecorderFor("job-controller"), //nolint:staticcheck // the built-in writes core/v1 events
 	}
@@ -88,10 +89,11 @@ func addJobs(mgr manager.Manager, t *takeover, o Options, m *metrics) error {
 		WithOptions(controllerOptions).Complete(r)
 }
 
-func enqueue(q workQueue, keys []types.NamespacedName) {
-	for _, key := range keys {
-		q.Add(reconcile.Request{NamespacedName: key})
-	}
+// turnIn is a turn of Jobs that are enqueued with a priority.
+func turnIn(q queue.Queue, priority int) *turns.Turn {
+	return turns.NewTurn(func(key types.NamespacedName) {
+		q.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, reconcile.Request{NamespacedName: key})
+	})
 }
 
 func addOrphans(mgr manager.Manager, t *takeover, o Options, m *metrics) error {

@@ -125,11 +125,11 @@ func isLarge(j *batchv1.Job) {
 // syncs another large Job, until the end is called.
 func (c *cluster) syncsAnother() (end func()) {
 	c.t.Helper()
-	const place = "others"
-	if !c.jobs.large.Acquire(place, types.NamespacedName{Namespace: "others", Name: "large"}) {
+	other := types.NamespacedName{Namespace: "others", Name: "large"}
+	if !c.jobs.large.Take(other) {
 		c.t.Fatal("a large Job is synced already")
 	}
-	return func() { c.jobs.large.Release(place) }
+	return func() { c.jobs.large.Ended(other) }
 }
 
 // A large Job of which an outline is held runs as any other, one at a time, and in turn.
@@ -181,6 +181,28 @@ func TestALargeFencedJobIsStopped(t *testing.T) {
 	c.mustSync()
 	if n := len(c.pods()); n > 0 {
 		t.Errorf("%d Pods are left", n)
+	}
+}
+
+// Fenced Jobs come first also when they had to wait for a turn. Who only says that a Job is fenced
+// has no part in that.
+func TestLargeFencedJobsComeFirst(t *testing.T) {
+	q := queue.New("large-fenced", nil)
+	defer q.ShutDown()
+	turn, first := turnIn(q, fencedFirst), types.NamespacedName{Name: "first"}
+	turn.Take(first)
+	turn.Take(jobKey)
+	for i := range 3 {
+		q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: fmt.Sprint(i)}})
+	}
+	turn.Ended(first)
+	if next, _ := q.Get(); next.NamespacedName != jobKey {
+		t.Errorf("first comes %s", next.Name)
+	}
+	c := newCluster(t, Options{})
+	said := aJob(func(j *batchv1.Job) { j.Annotations = map[string]string{v1alpha1.AnnotationFenced: ""} })
+	if c.jobs.turnOf(said) != c.jobs.large {
+		t.Error("a Job without a hub has the turn of those that are fenced")
 	}
 }
 

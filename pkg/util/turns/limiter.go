@@ -6,9 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Limiter limits how many reconciles are in each of some places at a time: wait for one worker, so
-// that one that answers slowly, or never, can't hold them all; or hold much memory. An object for
-// which there is no room is deferred, and enqueued when there is some.
+// Limiter limits how many reconciles are in each of some places at a time, such as wait for one
+// worker, so that one that answers slowly, or never, can't hold them all. An object for which there
+// is no room is deferred, and enqueued when there is some.
 //
 // An object that is enqueued again may find nothing to do, or no room again. So room isn't kept for
 // it; instead, nothing stays deferred for a place where no reconcile is.

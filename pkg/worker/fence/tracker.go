@@ -56,7 +56,7 @@ func (t *Tracker) Observe(lease Lease, now time.Time) {
 
 // maxUnobserved is how many origins are known of which no Lease was ever observed, and
 // maxUnobservedOf how many by the Jobs of one namespace: any user that may create Jobs can make
-// them up. A hub with a Lease waits for none of them, and one without for none of other namespaces.
+// them up. A hub with a Lease waits for none of them, and one without for none of some namespaces.
 const maxUnobserved, maxUnobservedOf = 1000, 10
 
 // Expect makes an origin known that has Jobs in a namespace here, unless too many are known without
