@@ -46,7 +46,7 @@ func (b *backlog) AddWithOpts(o priorityqueue.AddOpts, requests ...reconcile.Req
 	for _, r := range requests {
 		b.waiting.Add(r.NamespacedName)
 	}
-	b.flow()
+	b.flow(0)
 }
 
 // Done implements Queue.
@@ -54,17 +54,18 @@ func (b *backlog) Done(r reconcile.Request) {
 	b.Queue.Done(r)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.flow()
+	b.flow(1) // others that are ready, and didn't wait outside, may be as many as they like
 }
 
-// flow passes on what there is room for. While something waits outside, something is ready, and so
-// there will be another call.
-func (b *backlog) flow() {
+// flow passes on what there is room for, and so many at least. While something waits outside,
+// something is ready, and so there will be another call.
+func (b *backlog) flow(least int) {
 	for b.waiting != nil && b.waiting.Len() > 0 {
-		next := b.waiting.Next(maxReady - b.Len())
+		next := b.waiting.Next(max(maxReady-b.Len(), least))
 		if len(next) == 0 {
 			return
 		}
+		least = 0
 		for _, key := range next {
 			b.Queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(held)}, reconcile.Request{NamespacedName: key})
 		}

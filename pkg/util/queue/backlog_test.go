@@ -69,6 +69,28 @@ func TestNamespacesTakeTurnsInABacklog(t *testing.T) {
 	t.Errorf("not among the first %d", maxReady+2)
 }
 
+// Very many requests that don't wait outside, as they come with a delay, don't keep those that do
+// waiting.
+func TestABacklogFlowsBesideOthers(t *testing.T) {
+	q := New("beside", nil)
+	defer q.ShutDown()
+	b := WithBacklog(q)
+	for i := range 2 * maxReady {
+		q.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(-1)}, numbered(i))
+	}
+	other := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "other", Name: "one"}}
+	b.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(-1)}, other)
+	for i := range 2*maxReady + 1 {
+		r, _, _ := b.GetWithPriority()
+		if r == other {
+			return
+		}
+		b.Done(r)
+		q.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(-1)}, numbered(2*maxReady+i)) // it never becomes fewer
+	}
+	t.Error("it waits for ever")
+}
+
 // A delay begins at once, however many requests wait.
 func TestABacklogHoldsBackNoDelayedRequest(t *testing.T) {
 	q := New("delayed", nil)
