@@ -1,6 +1,7 @@
 package podtimes
 
 import (
+	"container/list"
 	"maps"
 	"slices"
 	"strings"
@@ -42,11 +43,11 @@ type Store struct {
 	mu   sync.Mutex
 	pods map[types.UID]*pod
 	jobs map[types.UID]*jobTimes
-	// gone are the Jobs that have no Pods any more, by namespace and the oldest first, and goneJobs
-	// how many there are.
-	gone     map[string][]types.UID
-	goneJobs int
-	heard    heard
+	// gone are the Jobs that have no Pods any more, the oldest first, and goneOf counts them by
+	// namespace.
+	gone   list.List // of *jobTimes
+	goneOf map[string]int
+	heard  heard
 	// view is the number of what is seen since all Pods were listed; zero: they haven't been.
 	view   int64
 	listed time.Time
@@ -76,12 +77,13 @@ type pod struct {
 
 // jobTimes has the sums of one Job's Pods, and the Pods that are there.
 type jobTimes struct {
-	uid   types.UID
-	times usage.Times
+	uid       types.UID
+	namespace string
+	times     usage.Times
 	// mirror is its name if its Pods say that it's a mirror of this origin, and askedFor when Unseen
 	// last named it.
-	namespace, mirror string
-	askedFor          time.Time
+	mirror   string
+	askedFor time.Time
 	// starts is the sum of when the Pods that run got their nodes, by their own times, in milliseconds
 	// since 1970.
 	starts int64
@@ -232,8 +234,9 @@ func (s *Store) Listed() {
 func (s *Store) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pods, s.jobs, s.gone = map[types.UID]*pod{}, map[types.UID]*jobTimes{}, map[string][]types.UID{}
-	s.goneJobs, s.view, s.heard = 0, 0, heard{}
+	s.pods, s.jobs, s.goneOf = map[types.UID]*pod{}, map[types.UID]*jobTimes{}, map[string]int{}
+	s.gone.Init()
+	s.view, s.heard = 0, heard{}
 }
 
 // add adds a Pod of a Job; nil: no Job controls it, it has no node, or it isn't to be kept.
@@ -282,8 +285,8 @@ func (p *pod) bind(at time.Time) {
 	p.bound, p.job.times.Newest = at, later(p.job.times.Newest, at)
 }
 
-// unlink takes a Pod that is gone out of its Job. If there are too many Jobs without Pods, it drops
-// the oldest one of the namespace with the most: a tenant may make any number.
+// unlink takes a Pod that is gone out of its Job, and drops the Job that has been without Pods for
+// longest, if they are too many: one of the same namespace, if that has half of all.
 func (s *Store) unlink(p *pod) {
 	j := p.job
 	if p.previous != nil {
@@ -297,23 +300,20 @@ func (s *Store) unlink(p *pod) {
 	if j.first != nil {
 		return
 	}
-	s.gone[j.namespace] = append(s.gone[j.namespace], j.uid)
-	if s.goneJobs++; s.goneJobs <= maxGone {
+	s.gone.PushBack(j)
+	if s.goneOf[j.namespace]++; s.gone.Len() <= maxGone {
 		return
 	}
-	most := j.namespace
-	for namespace, jobs := range s.gone {
-		if len(jobs) > len(s.gone[most]) {
-			most = namespace
-		}
+	at := s.gone.Front()
+	for s.goneOf[j.namespace] > maxGone/2 && at.Value.(*jobTimes).namespace != j.namespace {
+		at = at.Next()
 	}
-	oldest := s.gone[most][0]
-	if s.gone[most] = s.gone[most][1:]; len(s.gone[most]) == 0 {
-		delete(s.gone, most)
+	old := s.gone.Remove(at).(*jobTimes)
+	if s.goneOf[old.namespace]--; s.goneOf[old.namespace] == 0 {
+		delete(s.goneOf, old.namespace)
 	}
-	s.goneJobs--
-	if old := s.jobs[oldest]; old != nil && old.first == nil {
-		delete(s.jobs, oldest)
+	if old.first == nil && s.jobs[old.uid] == old {
+		delete(s.jobs, old.uid)
 	}
 }
 

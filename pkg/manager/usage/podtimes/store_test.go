@@ -240,8 +240,8 @@ func TestJobsThatAreGoneAreBounded(t *testing.T) {
 		s.Set(p)
 		s.Remove(p.UID)
 	}
-	if len(s.jobs) != maxGone || s.goneJobs != maxGone || len(s.pods) != 0 {
-		t.Errorf("%d Jobs, %d gone, %d Pods", len(s.jobs), s.goneJobs, len(s.pods))
+	if len(s.jobs) != maxGone || s.gone.Len() != maxGone || len(s.pods) != 0 {
+		t.Errorf("%d Jobs, %d gone, %d Pods", len(s.jobs), s.gone.Len(), len(s.pods))
 	}
 }
 
@@ -271,8 +271,8 @@ func TestJobsOfOthersThatAreGoneAreKept(t *testing.T) {
 	for i := range maxGone + 100 {
 		gone(fmt.Sprint("evil-", i), 0)
 	}
-	if len(s.jobs) != maxGone || s.goneJobs != maxGone || len(s.gone) > maxGone {
-		t.Errorf("%d Jobs, %d gone, of %d namespaces", len(s.jobs), s.goneJobs, len(s.gone))
+	if len(s.jobs) != maxGone || s.gone.Len() != maxGone || len(s.goneOf) > maxGone {
+		t.Errorf("%d Jobs, %d gone, of %d namespaces", len(s.jobs), s.gone.Len(), len(s.goneOf))
 	}
 }
 
@@ -313,8 +313,8 @@ func TestAWorkerThatMakesUpPods(t *testing.T) {
 			for i := range row.times {
 				row.send(s.Store, i)
 			}
-			if len(s.pods) > row.most || s.goneJobs > maxGone || len(s.jobs) > 1 {
-				t.Errorf("%d Pods, %d Jobs, %d gone; want up to %d Pods", len(s.pods), len(s.jobs), s.goneJobs, row.most)
+			if len(s.pods) > row.most || s.gone.Len() > maxGone || len(s.jobs) > 1 {
+				t.Errorf("%d Pods, %d Jobs, %d gone; want up to %d Pods", len(s.pods), len(s.jobs), s.gone.Len(), row.most)
 			}
 		})
 	}

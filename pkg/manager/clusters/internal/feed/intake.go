@@ -16,9 +16,9 @@ import (
 	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
 
-// intake decides what an informer lets into its cache. It slims each object, and counts what the
-// cache holds: a worker can't fill the manager's memory. It holds no object whose names an API
-// server wouldn't store.
+// intake decides what an informer passes on. It slims each object, and counts what is held: a
+// worker can't fill the manager's memory. No object is held whose names an API server wouldn't
+// store.
 type intake struct {
 	// example has the type of the objects; others are refused.
 	example object

@@ -21,8 +21,8 @@ type heldClient struct {
 var errNames = errors.New("the answer is about another object, or has names that no API server stores")
 
 // about holds the answer to a request about an object of some name.
-func (c heldClient) about(ctx context.Context, name client.ObjectKey, object client.Object, request func(context.Context) error) error {
-	ctx, release := c.link.Hold(ctx)
+func (l *Link) about(ctx context.Context, name client.ObjectKey, object client.Object, request func(context.Context) error) error {
+	ctx, release := l.Hold(ctx)
 	defer release()
 	err := request(ctx)
 	if err == nil && (client.ObjectKeyFromObject(object) != name || !objectnames.Valid(object)) {
@@ -32,7 +32,7 @@ func (c heldClient) about(ctx context.Context, name client.ObjectKey, object cli
 }
 
 func (c heldClient) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
-	return c.about(ctx, key, into, func(ctx context.Context) error { return c.Client.Get(ctx, key, into, options...) })
+	return c.link.about(ctx, key, into, func(ctx context.Context) error { return c.Client.Get(ctx, key, into, options...) })
 }
 
 // Status implements client.Client.
@@ -57,9 +57,9 @@ func (c heldSubResource) Create(
 }
 
 func (c heldSubResource) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
-	ctx, release := c.link.Hold(ctx)
-	defer release()
-	return c.SubResourceClient.Patch(ctx, object, patch, options...)
+	return c.link.about(ctx, client.ObjectKeyFromObject(object), object, func(ctx context.Context) error {
+		return c.SubResourceClient.Patch(ctx, object, patch, options...)
+	})
 }
 
 func (c heldClient) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
@@ -69,7 +69,7 @@ func (c heldClient) List(ctx context.Context, into client.ObjectList, options ..
 }
 
 func (c heldClient) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
-	return c.about(ctx, client.ObjectKeyFromObject(object), object, func(ctx context.Context) error { return c.Client.Create(ctx, object, options...) })
+	return c.link.about(ctx, client.ObjectKeyFromObject(object), object, func(ctx context.Context) error { return c.Client.Create(ctx, object, options...) })
 }
 
 func (c heldClient) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
@@ -79,9 +79,9 @@ func (c heldClient) Delete(ctx context.Context, object client.Object, options ..
 }
 
 func (c heldClient) Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error {
-	return c.about(ctx, client.ObjectKeyFromObject(object), object, func(ctx context.Context) error { return c.Client.Update(ctx, object, options...) })
+	return c.link.about(ctx, client.ObjectKeyFromObject(object), object, func(ctx context.Context) error { return c.Client.Update(ctx, object, options...) })
 }
 
 func (c heldClient) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
-	return c.about(ctx, client.ObjectKeyFromObject(object), object, func(ctx context.Context) error { return c.Client.Patch(ctx, object, patch, options...) })
+	return c.link.about(ctx, client.ObjectKeyFromObject(object), object, func(ctx context.Context) error { return c.Client.Patch(ctx, object, patch, options...) })
 }

@@ -38,6 +38,17 @@ func (a answersWith) Update(_ context.Context, object client.Object, _ ...client
 	return a.answer(object)
 }
 
+func (a answersWith) SubResource(string) client.SubResourceClient { return statusWith{answers: a} }
+
+type statusWith struct {
+	client.SubResourceClient
+	answers answersWith
+}
+
+func (s statusWith) Patch(_ context.Context, object client.Object, _ client.Patch, _ ...client.SubResourcePatchOption) error {
+	return s.answers.answer(object)
+}
+
 func (a answersWith) Patch(_ context.Context, object client.Object, _ client.Patch, _ ...client.PatchOption) error {
 	return a.answer(object)
 }
@@ -64,6 +75,7 @@ func TestAnswersAreAboutTheirObject(t *testing.T) {
 			"create": c.Create(t.Context(), job()),
 			"update": c.Update(t.Context(), job()),
 			"patch":  c.Patch(t.Context(), job(), client.RawPatch(types.MergePatchType, nil)),
+			"status": c.Status().Patch(t.Context(), job(), client.RawPatch(types.MergePatchType, nil)),
 		} {
 			if !errors.Is(err, row.want) {
 				t.Errorf("%s, %s: %v", verb, name, err)
