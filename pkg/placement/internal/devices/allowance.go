@@ -17,6 +17,9 @@ type allowances struct {
 // maxAllowances bounds the namespaces that have one of their own. The others share one.
 const maxAllowances = 100
 
+// agedWork is what each trial earns for those of other namespaces: these may have no more Jobs.
+const agedWork = leastWork / 20
+
 func newAllowances() *allowances { return &allowances{of: map[string]int{}} }
 
 // allow is the work for one trial. Each one earns some for the next.
@@ -24,6 +27,9 @@ func (a *allowances) allow(namespace string) int {
 	a.lock.Lock()
 	defer a.lock.Unlock()
 	allowed := a.left(namespace)
+	for key, work := range a.of {
+		a.of[key] = min(work+agedWork, mostWork)
+	}
 	a.set(namespace, allowed+leastWork)
 	return allowed
 }
@@ -51,8 +57,9 @@ func (a *allowances) less() []int {
 }
 
 func (a *allowances) set(namespace string, work int) {
-	if a.of[a.key(namespace)] = min(work, mostWork); len(a.less()) == 0 {
-		clear(a.of)
+	a.of[a.key(namespace)] = min(work, mostWork)
+	if isFull := len(a.of) > maxAllowances; isFull || len(a.less()) == 0 {
+		maps.DeleteFunc(a.of, func(_ string, work int) bool { return work >= mostWork })
 	}
 }
 

@@ -335,8 +335,8 @@ func TestAllowancesOfNamespaces(t *testing.T) {
 		t.Errorf("left: %d, and %d for another one", a.left("one"), a.left("other"))
 	}
 	useUp("two", 1)
-	if left := a.allow("other"); left != a.left("two") {
-		t.Errorf("left: %d, and %d for one that comes", a.left("two"), left)
+	if two, left := a.left("two"), a.allow("other"); left != two {
+		t.Errorf("left: %d, and %d for one that comes", two, left)
 	}
 	for range 20 {
 		a.allow("other")
@@ -349,6 +349,12 @@ func TestAllowancesOfNamespaces(t *testing.T) {
 	}
 	if n := len(a.of); n > maxAllowances+1 {
 		t.Errorf("%d are kept", n)
+	}
+	for range 2 * mostWork / agedWork { // Jobs of the others are gone
+		a.allow("stays")
+	}
+	if len(a.of) > 0 || a.left("one") != mostWork {
+		t.Errorf("left: %d; %d are kept", a.left("one"), len(a.of))
 	}
 }
 
