@@ -66,6 +66,8 @@ type Line struct {
 	// inVain counts by namespace the Jobs that were judged in vain in this round. One that takes much
 	// work counts several times.
 	inVain map[string]int
+	// awaited are the namespaces of which the others have waited for a decision in this round.
+	awaited map[string]bool
 	// roundBegan is freed.count at the begin of this round, in which all Jobs are looked at.
 	roundBegan uint64
 	// behind are the namespaces whose Jobs the last round didn't get to, each with freed.count at the
@@ -77,7 +79,7 @@ type Line struct {
 func New(workers Workers, jobs Jobs, runtimes *Runtimes, clock clock.WithDelayedExecution, startTimeout time.Duration) *Line {
 	l := &Line{
 		workers: workers, jobs: jobs, runtimes: runtimes, clock: clock, startTimeout: startTimeout,
-		waiters: map[types.NamespacedName]*entry{}, returning: map[types.NamespacedName]*entry{}, inVain: map[string]int{},
+		waiters: map[types.NamespacedName]*entry{}, returning: map[types.NamespacedName]*entry{}, inVain: map[string]int{}, awaited: map[string]bool{},
 		taken: map[string]uint64{}, turns: map[string]*turn{},
 		underway: map[group.ID]*underway{}, held: map[group.ID]map[types.NamespacedName]string{}, heldIn: map[string]int{},
 	}

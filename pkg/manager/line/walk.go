@@ -45,6 +45,7 @@ func (l *Line) walk() {
 	}
 	if !stopped {
 		clear(l.inVain)
+		clear(l.awaited)
 		l.behind = w.postponed
 		l.wakeReturningLocked(changed)
 	}
@@ -155,7 +156,7 @@ func (w *walker) Postpone(job *waiting.Job) {
 func (w *walker) Place(job *waiting.Job, admits func(string) int64, avoid func(string) bool) waiting.Outcome {
 	entry := w.waiters[job.Key]
 	switch {
-	case w.inVain[job.Key.Namespace] >= maxInVain:
+	case w.inVain[job.Key.Namespace] >= maxInVain, w.awaited[job.Key.Namespace] && w.isAwaited(entry):
 		w.Postpone(job)
 		return waiting.Outcome{}
 	case w.tries <= 0:
@@ -215,7 +216,7 @@ func (w *walker) ask(entry *entry) waiting.Outcome {
 	}
 	entry.isNext = true
 	switch {
-	case w.clock.Since(entry.lateAt) > lateFor && (entry.Divisible || entry.forGroup && !entry.heavy):
+	case w.isAwaited(entry):
 		w.awaitDecision(entry)
 		return waiting.Outcome{Undecided: true}
 	case entry.Divisible: // no room is kept for it
@@ -223,6 +224,12 @@ func (w *walker) ask(entry *entry) waiting.Outcome {
 	default: // the others don't wait while it's judged
 		return waiting.Outcome{Left: true}
 	}
+}
+
+// isAwaited reports whether the others wait for a Job's decision.
+func (w *walker) isAwaited(entry *entry) bool {
+	decides := entry.Divisible || entry.forGroup && !entry.heavy
+	return decides && !entry.Exempt && w.clock.Since(entry.lateAt) > lateFor
 }
 
 const (
@@ -237,7 +244,7 @@ const (
 // namespace in a round, which may take long to decide.
 func (w *walker) awaitDecision(of *entry) {
 	key := of.Key
-	w.inVain[key.Namespace] = maxInVain
+	w.awaited[key.Namespace] = true
 	w.undecided = &key
 	w.clock.AfterFunc(decidesWithin, func() { w.stopWaiting(of, &key) })
 }

@@ -64,7 +64,6 @@ func TestOthersWaitForADecisionForABound(t *testing.T) {
 				h.Divide(t.Context(), &holder{key: divided}, &Division{Limit: 0}, Question{Request: placement.Request{Job: h.jobs[divided]}})
 			}
 			h.walk()
-			h.walk() // those of its namespace have the next round
 			if w := h.waiters[small]; h.undecided != nil || w.chosen == nil {
 				t.Errorf("the others wait for %v", h.undecided)
 			}
@@ -85,44 +84,70 @@ func TestOthersWaitForADecisionForABound(t *testing.T) {
 	}
 }
 
-// Jobs of a namespace that divide themselves, and fit nowhere, have the others wait for one
-// decision in a round. Each is asked all the same, in one of the next rounds.
-func TestOneDecisionOfANamespaceIsAwaitedInARound(t *testing.T) {
-	h := newHall()
+// decidesInVain has a Job decide for itself that it goes to no worker.
+func (h *hall) decidesInVain(t *testing.T, key types.NamespacedName) {
+	t.Helper()
+	h.Divide(t.Context(), &holder{key: key}, &Division{Limit: 0}, Question{Request: placement.Request{Job: h.jobs[key]}})
+}
+
+// behindDivided has a Job of another namespace wait behind some that divide themselves in vain and
+// a plain one, and then has all CPUs be free.
+func (h *hall) behindDivided(t *testing.T, divided int, plainPods int32) (plain, other *entry) {
+	t.Helper()
 	h.asks(t, "all", 8)
-	const divided = 5
-	decide := func(key types.NamespacedName) {
-		h.Divide(t.Context(), &holder{key: key}, &Division{Limit: 0}, Question{Request: placement.Request{Job: h.jobs[key]}})
-	}
 	for i := range divided {
 		key := types.NamespacedName{Namespace: "team", Name: fmt.Sprint("divided-", i)}
 		h.asks(t, key.Name, 4)
 		h.Withdraw(key)
-		decide(key)
+		h.decidesInVain(t, key)
 	}
-	other := mirrortest.New("other").Obj()
-	other.Namespace = "zebra" // so that it's behind them
-	other.Spec.Template.Spec.Containers[0].Resources.Requests = placementtest.Quantities("cpu", "1")
-	h.jobs[keyOf(other)] = other
-	h.Ask(t.Context(), Question{Request: placement.Request{Job: other}})
+	h.asks(t, "plain", plainPods)
+	job := mirrortest.New("other").Obj()
+	job.Namespace = "zebra" // so that it's behind them
+	job.Spec.Template.Spec.Containers[0].Resources.Requests = placementtest.Quantities("cpu", "1")
+	h.jobs[keyOf(job)] = job
+	h.Ask(t.Context(), Question{Request: placement.Request{Job: job}})
 	h.walk()
 	h.Release("a", types.NamespacedName{Namespace: "team", Name: "all"})
 	h.Changed("a", moreRoom)
+	return h.waiters[types.NamespacedName{Namespace: "team", Name: "plain"}], h.waiters[keyOf(job)]
+}
+
+// Jobs of a namespace that divide themselves, and fit nowhere, have the others wait for one
+// decision in a round. Each is asked all the same, in one of the next rounds.
+func TestOneDecisionOfANamespaceIsAwaitedInARound(t *testing.T) {
+	const divided = 5
+	h := newHall()
+	_, other := h.behindDivided(t, divided, 1)
 	asked := map[types.NamespacedName]int{}
 	for walks := 0; walks < 20; walks++ {
 		if h.walk(); h.undecided == nil {
-			if h.waiters[keyOf(other)].chosen == nil {
+			if other.chosen == nil {
 				t.Errorf("after %v, a Job of another namespace isn't looked at", asked)
 			}
 			continue
 		}
 		asked[*h.undecided]++
-		if decide(*h.undecided); len(asked) > 1 && h.waiters[keyOf(other)].chosen == nil {
+		if h.decidesInVain(t, *h.undecided); len(asked) > 1 && other.chosen == nil {
 			t.Errorf("a Job of another namespace waits for the decisions %v", asked)
 		}
 	}
 	if len(asked) != divided {
 		t.Errorf("asked: %v", asked)
+	}
+}
+
+// Only Jobs that decide for themselves are put off in a round in which one of their namespace has
+// had the others wait: a plain Job keeps its place.
+func TestAPlainJobBehindDecisionsKeepsItsPlace(t *testing.T) {
+	h := newHall()
+	plain, other := h.behindDivided(t, 5, 8)
+	if h.walk(); h.undecided == nil {
+		t.Fatal("no decision is awaited")
+	}
+	h.decidesInVain(t, *h.undecided)
+	if h.walk(); plain.chosen == nil || other.chosen != nil {
+		t.Errorf("it goes: %v, one behind it: %v", plain.chosen != nil, other.chosen != nil)
 	}
 }
 
