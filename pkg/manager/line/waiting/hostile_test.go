@@ -129,6 +129,46 @@ func TestManyPodsThatEnd(t *testing.T) {
 	}
 }
 
+// Very many Jobs run in a worker. Who has their ends gathered first learns from them when its Job
+// will fit, and pays for that with looks at its other Jobs.
+func TestManyJobsThatEnd(t *testing.T) {
+	var line waiting.Line
+	first := waiter("team", 0, 1001)
+	line.Add(first)
+	line.Add(waiter("team", 1, 1001))
+	line.Add(waiter("zebra", 2, 1001))
+	changed := placement.Changes{}
+	changed.Add("w", placement.Change{Kinds: placement.RoomChange})
+	w := newPlain(1)
+	w.ends = 60_000
+	line.Walk(time.Unix(-10, 0), changed, w)
+	if r := line.Reservation(first); r == nil || !r.Start.Equal(time.Unix(0, 0)) {
+		t.Errorf("the first has the reservation %+v", r)
+	}
+	if fmt.Sprint(w.postponed) != "[team]" {
+		t.Errorf("postponed: %v", w.postponed)
+	}
+}
+
+// Looks at two workers take more than a namespace has: the same one is cut short each time.
+func TestWhichLookIsCutShort(t *testing.T) {
+	for range 10 {
+		var line waiting.Line
+		job := waiter("team", 0, 1600)
+		need := waiting.Need{Lacks: waiting.Room, Pods: 1000}
+		job.Pods, job.Needs = 1000, map[string]waiting.Need{"w-2": need, "w-1": need}
+		line.Add(job)
+		w := newPlain(1000)
+		w.ends = 600
+		changed := placement.Changes{}
+		changed.Add("w-1", placement.Change{Kinds: placement.RoomChange})
+		line.Walk(time.Unix(-10, 0), changed, w)
+		if r := line.Reservation(job); w.ended < 900_000 || w.ended > 1_100_000 || r == nil || r.Worker != "w-1" {
+			t.Fatalf("after a look at %d Pods it has the reservation %+v", w.ended, r)
+		}
+	}
+}
+
 // walksOf is how many walks it takes until each of a namespace's Jobs was looked at.
 func walksOf(line *waiting.Line, nodes int) int {
 	changed := placement.Changes{}

@@ -1,7 +1,6 @@
 package waiting
 
 import (
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -143,21 +142,32 @@ func (w *walk) reserve(job *Job, had *Reservation) *Reservation {
 
 // keepRoom makes a reservation of the room that a Job has now; nil: it has none.
 func (w *walk) keepRoom(job *Job) *Reservation {
-	for _, worker := range slices.Sorted(maps.Keys(job.Needs)) {
-		r := w.room(worker)
-		if job.Needs[worker].Lacks == Room && !w.claimed[worker] && r != nil && r.slots(job.Shape) >= job.need(worker) {
+	for _, worker := range w.unclaimed(job) {
+		if r := w.room(worker); r != nil && r.slots(job.Shape) >= job.need(worker) {
 			return w.newReservation(job, worker, w.fit(r, job, w.now))
 		}
 	}
 	return nil
 }
 
+// unclaimed are the workers that a Job lacks room in, and that it may have, in order: looks at some
+// of them may be cut short.
+func (w *walk) unclaimed(job *Job) (workers []string) {
+	for worker, need := range job.Needs {
+		if need.Lacks == Room && !w.claimed[worker] {
+			workers = append(workers, worker)
+		}
+	}
+	slices.Sort(workers)
+	return workers
+}
+
 // fits is when a Job will fit in the workers that it lacks room in, and that it may have.
 func (w *walk) fits(job *Job) map[string]fit {
 	all := map[string]fit{}
-	for worker, need := range job.Needs {
+	for _, worker := range w.unclaimed(job) {
 		r := w.room(worker)
-		if need.Lacks != Room || w.claimed[worker] || r == nil || r.slots(job.Shape) >= job.need(worker) {
+		if r == nil || r.slots(job.Shape) >= job.need(worker) {
 			continue
 		}
 		if f := w.fit(r, job, w.now); f.ever {

@@ -52,7 +52,7 @@ func TestASweepThatWasCutShortIsNotKept(t *testing.T) {
 		return fmt.Sprint(f.at.Unix(), f.basis == ByDeadline, f.lacks)
 	}
 	all.looks.areOver("mallory")
-	all.looks.add(maxLooks - 3 - 8*looksPerEnd)
+	all.looks.add(maxLooks - 3)
 	if got, cut := fits("mallory"), fmt.Sprint(time.Time{}.Unix(), false, 5); got != cut {
 		t.Errorf("mallory's Job: %s, want %s", got, cut)
 	}
@@ -71,8 +71,8 @@ func TestEndsAreLooks(t *testing.T) {
 	all := roomsOf(nil, endings{})
 	all.looks.areOver("team")
 	for range 3 {
-		if ends := all.endsIn("w"); len(ends) != 8 || all.looks.by["team"] != 8*looksPerEnd {
-			t.Errorf("%d ends are %d looks", len(ends), all.looks.by["team"])
+		if ends := all.endsIn("w"); len(ends) != 8 || all.looks.gathered["team"] != 8*looksPerEnd {
+			t.Errorf("%d ends are %d looks", len(ends), all.looks.gathered["team"])
 		}
 	}
 }

@@ -41,24 +41,26 @@ func (r *rooms) looksFor(job *Job) int {
 
 // looks counts how often a node was compared with what a Job of some namespace needs.
 type looks struct {
-	// by namespace; those that come are for the Jobs of namespace.
-	by        map[string]int
-	namespace string
+	// by namespace; those that come are for the Jobs of namespace. What all that ends takes counts
+	// apart, as gathered.
+	by, gathered map[string]int
+	namespace    string
 }
 
 // areOver reports whether a namespace has had its looks. Otherwise the next ones are for it.
 func (l *looks) areOver(namespace string) bool {
 	l.namespace = namespace
-	return l.over()
+	return l.by[namespace]+l.gathered[namespace] > maxLooks
 }
 
-// over reports whether the namespace that has its looks now has had them.
+// over reports whether a look for the namespace that has its looks now is to be cut short. What it
+// took to gather the ends cuts no look short: it would be in vain.
 func (l *looks) over() bool { return l.by[l.namespace] > maxLooks }
 
 func (l *looks) add(count int) { l.by[l.namespace] += count }
 
 func roomsOf(changed placement.Changes, workers Workers) rooms {
-	return rooms{workers: workers, changed: changed.Clone(), known: map[string]*room{}, ends: map[string][]End{}, looks: &looks{by: map[string]int{}}}
+	return rooms{workers: workers, changed: changed.Clone(), known: map[string]*room{}, ends: map[string][]End{}, looks: &looks{by: map[string]int{}, gathered: map[string]int{}}}
 }
 
 // Helps is asked for some Jobs, whether they wait in a Line or not, which of them may be helped by
@@ -136,7 +138,7 @@ func (r *rooms) endsIn(worker string) []End {
 	ends, known := r.ends[worker]
 	if !known {
 		ends = r.workers.Ends(worker)
-		r.looks.add(len(ends) * looksPerEnd)
+		r.looks.gathered[r.looks.namespace] += len(ends) * looksPerEnd
 		slices.SortFunc(ends, End.before)
 		r.ends[worker] = ends
 	}
