@@ -107,7 +107,7 @@ func (w *walker) Ends(worker string) (ends []waiting.End) {
 	}
 	now := w.clock.Now()
 	for _, o := range v.Ledger().Occupants() {
-		ends = append(ends, waiting.End{Expected: w.endOf(worker, o.Job, now), Unit: o.Unit, Pods: o.Pods()})
+		ends = append(ends, waiting.End{Job: o.Job, Expected: w.endOf(worker, o.Job, now), Unit: o.Unit, Pods: o.Pods()})
 	}
 	return ends
 }
@@ -119,7 +119,7 @@ func (w *walker) EndOf(worker string, job *waiting.Job) (end waiting.End, is boo
 		return end, false
 	}
 	o, is := v.Ledger().Occupant(job.Key)
-	return waiting.End{Expected: w.endOf(worker, job.Key, w.clock.Now()), Unit: o.Unit, Pods: o.Pods()}, is
+	return waiting.End{Job: job.Key, Expected: w.endOf(worker, job.Key, w.clock.Now()), Unit: o.Unit, Pods: o.Pods()}, is
 }
 
 func (l *Line) endOf(worker string, key types.NamespacedName, now time.Time) waiting.Expected {

@@ -391,7 +391,7 @@ func (w fills) Place(job *waiting.Job, _ func(string) int64, _ func(string) bool
 
 func (w fills) EndOf(_ string, job *waiting.Job) (waiting.End, bool) {
 	pods := func(yield func(string, int64) bool) { yield(w.nodes[0].Object.Name, 1) }
-	return waiting.End{Expected: waiting.Expected{At: w.until, Basis: waiting.ByDeadline}, Unit: job.Shape.Unit(), Pods: pods}, true
+	return waiting.End{Job: job.Key, Expected: waiting.Expected{At: w.until, Basis: waiting.ByDeadline}, Unit: job.Shape.Unit(), Pods: pods}, true
 }
 
 // What ends in a worker is found out once in a walk, however many Jobs are placed there. These end,

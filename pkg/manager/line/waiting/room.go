@@ -7,11 +7,14 @@ import (
 	"strconv"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // End is when the Pods of a Job are expected to have ended.
 type End struct {
+	Job types.NamespacedName
 	Expected
 	// Unit is what each of them takes, and Pods how many are on a node, by its name.
 	Unit placement.Resources

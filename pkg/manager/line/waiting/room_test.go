@@ -27,9 +27,14 @@ func (endings) Added(string, *placement.Shape) []*placement.Node { return nil }
 func (endings) Ends(string) (ends []End) {
 	for i := range 8 {
 		at := Expected{At: time.Unix(int64(i+1), 0), Basis: ByDeadline}
-		ends = append(ends, End{Expected: at, Unit: placement.Resources{MilliCPU: 1000, Pods: 1}, Pods: onNode("n")})
+		job := types.NamespacedName{Namespace: "team", Name: fmt.Sprint("runs-", i)}
+		ends = append(ends, End{Job: job, Expected: at, Unit: placement.Resources{MilliCPU: 1000, Pods: 1}, Pods: onNode("n")})
 	}
 	return ends
+}
+
+func (endings) EndOf(_ string, job *Job) (End, bool) {
+	return End{Job: job.Key, Expected: Expected{At: time.Unix(100, 0), Basis: ByDeadline}, Pods: onNode("n")}, true
 }
 
 func onNode(name string) iter.Seq2[string, int64] {
@@ -74,6 +79,17 @@ func TestEndsAreLooks(t *testing.T) {
 		if ends := all.endsIn("w"); len(ends) != 8 || all.looks.gathered["team"] != 8*looksPerEnd {
 			t.Errorf("%d ends are %d looks", len(ends), all.looks.gathered["team"])
 		}
+	}
+}
+
+// A Job comes back to a worker in which it had room: it ends there once, and later.
+func TestAJobThatIsPlacedAgainEndsOnce(t *testing.T) {
+	all := roomsOf(nil, endings{})
+	again := &Job{Key: all.endsIn("w")[2].Job}
+	all.placed(again, "w")
+	ends := all.endsIn("w")
+	if len(ends) != 8 || ends[7].Job != again.Key || ends[7].At != time.Unix(100, 0) {
+		t.Errorf("%d Jobs end, the last is %v at %v", len(ends), ends[7].Job, ends[7].At)
 	}
 }
 

@@ -145,15 +145,18 @@ func (r *rooms) endsIn(worker string) []End {
 	return ends
 }
 
-// placed takes note of a Job that was placed in a worker. All else ends there as before.
+// placed takes note of a Job that was placed in a worker, where it may have had Pods or a
+// reservation before. All else ends there as before.
 func (r *rooms) placed(job *Job, worker string) {
 	delete(r.known, worker)
 	ends, known := r.ends[worker]
 	if !known {
 		return
 	}
+	ends = slices.DeleteFunc(ends, func(end End) bool { return end.Job == job.Key })
 	if end, runs := r.workers.EndOf(worker, job); runs {
 		at, _ := slices.BinarySearchFunc(ends, end, End.before)
-		r.ends[worker] = slices.Insert(ends, at, end)
+		ends = slices.Insert(ends, at, end)
 	}
+	r.ends[worker] = ends
 }

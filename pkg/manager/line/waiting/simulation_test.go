@@ -141,7 +141,7 @@ func (f *fleet) Ends(worker string) (ends []waiting.End) {
 	for _, job := range w.running {
 		expected := waiting.Run{Started: job.start, Deadline: job.Runtime}.End(w.ran.Usual(), f.now)
 		for _, node := range job.nodes {
-			ends = append(ends, waiting.End{Expected: expected, Unit: job.Shape.Unit(), Pods: maps.All(map[string]int64{w.nodes[node].Object.Name: 1})})
+			ends = append(ends, waiting.End{Job: job.Key, Expected: expected, Unit: job.Shape.Unit(), Pods: maps.All(map[string]int64{w.nodes[node].Object.Name: 1})})
 		}
 	}
 	return ends
@@ -159,7 +159,7 @@ func (f *fleet) EndOf(worker string, of *waiting.Job) (waiting.End, bool) {
 		pods[w.nodes[node].Object.Name]++
 	}
 	expected := waiting.Run{Started: job.start, Deadline: job.Runtime}.End(w.ran.Usual(), f.now)
-	return waiting.End{Expected: expected, Unit: job.Shape.Unit(), Pods: maps.All(pods)}, true
+	return waiting.End{Job: job.Key, Expected: expected, Unit: job.Shape.Unit(), Pods: maps.All(pods)}, true
 }
 
 // HadTurn implements waiting.Workers.
