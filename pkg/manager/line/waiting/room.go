@@ -153,19 +153,20 @@ func (r *room) sweep(shape *placement.Shape, need int64, now time.Time, expected
 
 // end frees what Pods take that have ended, and returns how many more Pods of a Shape fit by that.
 func (r *room) end(of *End, shape *placement.Shape, free []placement.Resources, on []int64) (more int64) {
-	position := r.positions()
+	position, work := r.positions(), 0
 	for node, pods := range of.Pods {
 		n, is := position[node]
 		if !is {
-			r.looks.add(1)
+			work++
 			continue // it came after the others were looked at
 		}
-		r.looks.add(shape.WorkOn(r.nodes[n].Object))
+		work += shape.WorkOn(r.nodes[n].Object)
 		free[n] = shape.With(free[n], &of.Unit, pods)
 		more -= on[n]
 		on[n] = shape.Slots(r.nodes[n].Object, &free[n])
 		more += on[n]
 	}
+	r.looks.add(work)
 	return more
 }
 
