@@ -39,13 +39,14 @@ func (l *Ledger) demandsFor(but types.NamespacedName) *Demands {
 	return l.demands
 }
 
-// demandsBut has namespaces take turns, until there are MaxDemands: those of each are seen.
+// demandsBut has namespaces take turns, until there are MaxDemands, and as many of other Shapes
+// were left out.
 func (l *Ledger) demandsBut(left *reservation) *Demands {
 	var rest []*list.Element // the next queue of each namespace
 	for ns := range l.queues.all {
 		rest = append(rest, ns.order.Front())
 	}
-	d, at := &Demands{}, map[string]int{}
+	d, at, leftOut := &Demands{}, map[string]int{}, 0
 	for len(rest) > 0 {
 		more := rest[:0]
 		for _, from := range rest {
@@ -57,10 +58,12 @@ func (l *Ledger) demandsBut(left *reservation) *Demands {
 			switch {
 			case is:
 				d.List[i].Pods += demand.Pods
-			case len(d.List) == MaxDemands:
+			case len(d.List) < MaxDemands:
+				at[demand.Shape.key], d.List = len(d.List), append(d.List, demand)
+			case leftOut == MaxDemands:
 				return d
 			default:
-				at[demand.Shape.key], d.List = len(d.List), append(d.List, demand)
+				leftOut++
 			}
 			more = append(more, next)
 		}

@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"fmt"
 	"testing"
 
 	. "github.com/jobferry/jobferry/pkg/placement/internal/capacity/capacitytest"
@@ -86,6 +87,24 @@ func TestNamespacesTakeTurnsInDemands(t *testing.T) {
 	list := s.Demands(nobody).List
 	if len(list) != MaxDemands || list[0].Pods != 8 || list[2].Pods != 7 {
 		t.Errorf("%d demands, the first are %+v", len(list), list[:3])
+	}
+}
+
+// Where more namespaces wait than Shapes are listed, Pods of those that are listed count on.
+func TestListedDemandsCountOn(t *testing.T) {
+	s := newStory(t)
+	waits := func(namespace, cpus int, pods int64) {
+		job := NewJob("job").Requests("cpu", fmt.Sprint(cpus))
+		job.Obj().Namespace = fmt.Sprint("ns-", namespace)
+		s.Reserve(job.Key(), shape(job), pods)
+	}
+	for i := range MaxDemands + 100 {
+		waits(i, 2+i, 1)
+	}
+	waits(1000, 2, 7)
+	list := s.Demands(nobody).List
+	if len(list) != MaxDemands || list[0].Pods != 8 {
+		t.Errorf("%d demands, the first is %+v", len(list), list[0])
 	}
 }
 
