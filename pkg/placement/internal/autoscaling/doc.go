@@ -47,5 +47,6 @@
 // A worker says which groups there are and how large, and any user has Pods wait: neither may make
 // an answer expensive. So a worker has at most MaxPools NodePools, MaxGroups node groups,
 // maxTemplates templates and maxFailures of NodeClaims, and a Room makes up maxNodes nodes, and
-// looks at maxDemands shapes of Pods that wait. More of them err towards a Job that fits.
+// looks at capacity.MaxDemands shapes of Pods that wait, in maxDemandWork comparisons. More of them
+// err towards a Job that fits.
 package autoscaling

@@ -41,8 +41,8 @@ type Autoscaler struct {
 	Observed *autoscaling.Observed
 }
 
-// rooms keeps the Room that was asked for last, as long as nothing that it's made of has changed:
-// whatever is free on the nodes.
+// rooms keeps the Room that was asked for last, as long as nothing that it's made of has changed.
+// What is free on the nodes is no part of that.
 type rooms struct {
 	lock    sync.Mutex
 	of      Autoscaler
