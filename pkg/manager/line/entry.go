@@ -92,7 +92,7 @@ func (l *Line) newEntry(q Question) *entry {
 	job := q.Job
 	altered := job.Spec.Template.Spec.RuntimeClassName != nil
 	exact := placement.ShapeOf(&job.Spec.Template)
-	large := job.Size() > maxInLine || placement.IsHeavy(&job.Spec.Template.Spec) || exact.Bytes() > maxKept
+	large := job.Size() > maxInLine || placement.IsHeavy(&job.Spec.Template.Spec) || exact.Bytes() > maxKeptShape
 	w := &entry{
 		Job: waiting.Job{
 			Key: keyOf(job), UID: job.UID, Priority: q.Class.Value, Created: job.CreationTimestamp.Time,
@@ -130,9 +130,11 @@ const (
 	// maxInLine is the size of a Job, in bytes of protobuf, up to which it can get a reservation while
 	// it waits, and a walk unpacks it and chooses for it.
 	maxInLine = 64 << 10
-	// maxKept is up to how many bytes what Pods want of nodes is kept while their Job waits, and what
-	// that wants of workers. They may take many times their text.
-	maxKept = 4 << 10
+	// maxKeptShape is up to how many bytes what Pods want of nodes is kept while their Job waits: it's
+	// about 150 names of nodes. maxKept is that for what the Job wants of workers. They may take many
+	// times their text.
+	maxKeptShape = 8 << 10
+	maxKept      = 4 << 10
 )
 
 // shapeInLine is the shape of a Job's Pods; of a large Job what they request, and not which nodes

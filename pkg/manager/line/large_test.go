@@ -82,6 +82,27 @@ func TestJobsThatWaitForRoomArentJudgedWhenAStockoutEnds(t *testing.T) {
 	}
 }
 
+// Pods that want one of a hundred nodes wait as others do; of those that name very many, nothing is
+// kept.
+func TestPodsOfAHundredNodesAreJudgedInWalks(t *testing.T) {
+	h := newHall()
+	for nodes, large := range map[int]bool{1: false, 100: false, 500: true} {
+		names := make([]string, nodes)
+		for i := range names {
+			names[i] = fmt.Sprintf("node-of-pool-%09d", i)
+		}
+		job := mirrortest.New("job").Obj()
+		job.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+				{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: names},
+			}}},
+		}}}
+		if w := h.newEntry(Question{Request: placement.Request{Job: job}}); w.large != large || w.isJudgedInWalks() == large {
+			t.Errorf("%d nodes: large: %v, judged in walks: %v", nodes, w.large, w.isJudgedInWalks())
+		}
+	}
+}
+
 // What a Job wants of workers and of nodes may take many times its text. Of very many Jobs that
 // wait, little of that is kept.
 func TestWhatIsKeptOfAJobThatWaits(t *testing.T) {
