@@ -12,6 +12,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/util/decoded"
 	"github.com/jobferry/jobferry/pkg/util/digest"
+	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 // A cache holds a Pod template that has maxHeldTemplate bytes of protobuf at most, and that takes
@@ -139,6 +140,7 @@ func Light(job *batchv1.Job) bool {
 // finalizers loses those that the manager doesn't see when it removes its own.
 const (
 	maxHeldConditions = 100
+	maxHeldMessage    = 2 * text.MaxMessage // the hub shows half of that
 	maxHeldUncounted  = MaxUncountedPods + 1
 	maxHeldFinalizers = 100
 	maxHeldRules      = 20
@@ -152,6 +154,11 @@ const (
 func cutLists(job *batchv1.Job) {
 	s, spec := &job.Status, &job.Spec
 	s.Conditions = cut(s.Conditions, maxHeldConditions)
+	for i := range s.Conditions {
+		if c := &s.Conditions[i]; len(c.Message) > maxHeldMessage {
+			c.Message = strings.Clone(c.Message[:maxHeldMessage])
+		}
+	}
 	job.Finalizers = cut(job.Finalizers, maxHeldFinalizers)
 	if u := s.UncountedTerminatedPods; u != nil { // it may be another's, too
 		s.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{Succeeded: cut(u.Succeeded, maxHeldUncounted), Failed: cut(u.Failed, maxHeldUncounted)}

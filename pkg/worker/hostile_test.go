@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -156,6 +157,18 @@ func TestMadeUpControllersShareASeries(t *testing.T) {
 	}
 	if n := value(t, m.jobsByExternalControllers.WithLabelValues("")); n != 2*maxControllers {
 		t.Errorf("%v Jobs counted without a name", n)
+	}
+}
+
+// A tenant makes Pods that have failed, and whose controller is another tenant's Job, by its UID.
+func TestPodsOfAnotherNamespaceArentTheJobs(t *testing.T) {
+	objects := []client.Object{aJob()}
+	for i := range 10 {
+		objects = append(objects, aPod(fmt.Sprint("forged-", i), func(p *corev1.Pod) { p.Namespace, p.Status.Phase = "evil", corev1.PodFailed }))
+	}
+	c := newCluster(t, Options{}, objects...)
+	if c.mustSync(); c.job().Status.Failed > 0 || c.count("create") == 0 {
+		t.Errorf("%d Pods created, status %+v", c.count("create"), c.job().Status)
 	}
 }
 

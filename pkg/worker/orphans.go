@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
@@ -70,7 +71,8 @@ func (o *orphans) needed(ctx context.Context, p *corev1.Pod) (bool, error) {
 // jobOf returns the Job with that reference's UID, nil if it's gone. The cache of Jobs may be
 // behind the one of Pods, so the API server is asked about a missing Job.
 func (o *orphans) jobOf(ctx context.Context, p *corev1.Pod, ref *metav1.OwnerReference) (*batchv1.Job, error) {
-	if _, gone := o.gone.Get(ref.UID); gone {
+	id := objectnames.ID{Namespace: p.Namespace, UID: ref.UID}
+	if _, gone := o.gone.Get(id); gone {
 		return nil, nil
 	}
 	key, job := types.NamespacedName{Namespace: p.Namespace, Name: ref.Name}, &batchv1.Job{}
@@ -85,7 +87,7 @@ func (o *orphans) jobOf(ctx context.Context, p *corev1.Pod, ref *metav1.OwnerRef
 		return nil, fmt.Errorf("get the Job of an orphaned Pod: %w", err)
 	}
 	if job == nil {
-		o.gone.Add(ref.UID, nil)
+		o.gone.Add(id, nil)
 	}
 	return job, nil
 }
@@ -135,7 +137,7 @@ func (o *orphans) seemsOrphaned(ctx context.Context, p *corev1.Pod) bool {
 // jobEvents enqueues the Pods of a Job that is gone or has finished.
 func (o *orphans) jobEvents() handler.EventHandler {
 	enqueue := func(obj client.Object, q workQueue) {
-		pods, err := o.cached.podsBy(string(obj.GetUID()))
+		pods, err := o.cached.podsBy(controlledBy(obj.GetNamespace(), obj.GetUID()))
 		if err != nil {
 			return // reads of the cache don't fail
 		}

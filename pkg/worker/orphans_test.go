@@ -81,7 +81,7 @@ func TestPodThatTheCacheShowsAsItWas(t *testing.T) {
 				return w.Get(ctx, key, obj, opts...)
 			},
 			List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
-				if o := (&client.ListOptions{}).ApplyOptions(opts); o.FieldSelector.String() == controllerIndex+"=job-uid" {
+				if o := (&client.ListOptions{}).ApplyOptions(opts); o.FieldSelector.String() == controllerIndex+"="+controlledBy("ns", "job-uid") {
 					list.(*corev1.PodList).Items = []corev1.Pod{*before.DeepCopy()}
 				}
 				return nil

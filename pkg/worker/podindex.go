@@ -13,8 +13,9 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// controllerIndex finds Pods by the UID of the Job that controls them, and those without a
-// controller by their namespace, and by the UID of the Job that their label says is to adopt them.
+// controllerIndex finds Pods by their namespace and the UID of the Job that controls them, and
+// those without a controller by their namespace, and by the UID of the Job that their label says is
+// to adopt them.
 const controllerIndex = "jobferry.dev/controller"
 
 // podIndex finds the Pods to which indexPod gives a value. They belong to the cache and must not be
@@ -41,7 +42,7 @@ func indexPod(o client.Object) []string {
 		return []string{all}
 	}
 	if ref := jobRef(o); ref != nil {
-		return []string{string(ref.UID)}
+		return []string{controlledBy(o.GetNamespace(), ref.UID)}
 	}
 	return nil
 }
@@ -49,6 +50,9 @@ func indexPod(o client.Object) []string {
 // withoutController is the value of the namespace's Pods without a controller, whose label has a
 // UID; empty: of all of them. No UID has a slash.
 func withoutController(namespace, uid string) string { return namespace + "/" + uid }
+
+// controlledBy is the value of the Pods that a Job of the namespace controls.
+func controlledBy(namespace string, job types.UID) string { return namespace + "//" + string(job) }
 
 // jobRef returns the reference to the Job that controls the object, nil if none does. Other API
 // groups have a kind Job, too.

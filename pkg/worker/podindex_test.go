@@ -10,14 +10,15 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// The index has the cache's own Pods: no copies, nothing of other namespaces, and nothing of Pods
-// that a Job can't own.
+// The index has the cache's own Pods: no copies, nothing of other namespaces, whatever controller a
+// Pod names there, and nothing of Pods that a Job can't own.
 func TestIndexedPods(t *testing.T) {
 	store := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, podIndexers)
 	bare := func(p *corev1.Pod) { p.OwnerReferences = nil }
 	all := map[string]*corev1.Pod{
 		"ours": aPod("ours"), "bare": aPod("bare", bare),
 		"elsewhere": aPod("elsewhere", bare, func(p *corev1.Pod) { p.Namespace = "other" }),
+		"forged":    aPod("forged", func(p *corev1.Pod) { p.Namespace = "other" }),
 		"foreign":   aPod("foreign", func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "ReplicaSet" }),
 	}
 	for _, p := range all {
@@ -34,13 +35,13 @@ func TestIndexedPods(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
-	for value, want := range map[string]*corev1.Pod{"job-uid": all["ours"], withoutController("ns", ""): all["bare"], withoutController("ns", "uid"): nil, "none": nil} {
+	for value, want := range map[string]*corev1.Pod{controlledBy("ns", "job-uid"): all["ours"], withoutController("ns", ""): all["bare"], withoutController("ns", "uid"): nil, "none": nil} {
 		got, err := indexedPods{store}.podsBy(value)
 		if err != nil || !slices.Equal(got, slices.DeleteFunc([]*corev1.Pod{want}, func(p *corev1.Pod) bool { return p == nil })) {
 			t.Errorf("%s: %v, %v", value, got, err)
 		}
 	}
-	if _, err := (indexedPods{toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, nil)}).podsBy("job-uid"); err == nil {
+	if _, err := (indexedPods{toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, nil)}).podsBy(controlledBy("ns", "job-uid")); err == nil {
 		t.Error("an index that isn't there is no error")
 	}
 }

@@ -42,12 +42,12 @@ type reconciler struct {
 	largePods sync.Mutex
 }
 
-// syncAtMost is for how long one sync adopts or creates Pods; the next one goes on. Others have
-// their turn meanwhile.
+// syncAtMost is for how long one sync adopts, releases or creates Pods; the next one goes on. Others
+// have their turn meanwhile.
 const syncAtMost = 10 * time.Second
 
-// errNotAllAdopted ends a sync that has adopted Pods for syncAtMost.
-var errNotAllAdopted = errors.New("more Pods are to be adopted")
+// errNotAllAdopted ends a sync that has adopted or released Pods for syncAtMost.
+var errNotAllAdopted = errors.New("more Pods are to be adopted or released")
 
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	defer r.large.Ended(req.NamespacedName)

@@ -237,6 +237,25 @@ func TestALongSyncEnds(t *testing.T) {
 	}
 }
 
+// A tenant has very many Pods that his Job is to release: others have their turn meanwhile.
+func TestALongReleaseEnds(t *testing.T) {
+	other := func(p *corev1.Pod) { p.Labels["job"] = "other" }
+	c := newCluster(t, Options{}, aJob(), aPod("a", other), aPod("b", other))
+	c.refuse = func(sent string, _ client.Object) error {
+		if sent == "patch" {
+			c.clock.Step(syncAtMost + time.Second)
+		}
+		return nil
+	}
+	if got := c.mustSync(); got.RequeueAfter != wake.AtOnce || c.count("patch") != 1 || c.count("create") != 0 {
+		t.Errorf("again after %s, %d released, %d created", got.RequeueAfter, c.count("patch"), c.count("create"))
+	}
+	c.refuse = nil
+	if c.mustSync(); c.count("patch") != 2 || c.count("create") == 0 {
+		t.Errorf("%d released in the end, %d created", c.count("patch"), c.count("create"))
+	}
+}
+
 // The refusal of a Pod may name everything in it.
 func TestLongRefusalsAreCut(t *testing.T) {
 	c := newCluster(t, Options{}, aJob())

@@ -45,7 +45,7 @@ func (r *reconciler) gather(ctx context.Context, job *batchv1.Job, known *pendin
 // with all Pods of its namespace that have no controller. One that is being deleted is compared
 // with none, once the cache shows what it has adopted.
 func (r *reconciler) podsOf(job *batchv1.Job, selector plan.Selector, known *pending) ([]*corev1.Pod, error) {
-	pods, err := r.cached.podsBy(string(job.UID))
+	pods, err := r.cached.podsBy(controlledBy(job.Namespace, job.UID))
 	if err != nil || job.DeletionTimestamp != nil && len(known.adopted) == 0 {
 		return pods, err
 	}
@@ -86,6 +86,9 @@ func (r *reconciler) adoptAndRelease(
 		o.Owned = append(o.Owned, adopted)
 	}
 	for _, p := range o.Release {
+		if r.clock.Now().After(until) {
+			return nil, errNotAllAdopted
+		}
 		if err := r.pods.release(ctx, job, p); client.IgnoreNotFound(err) != nil && !apierrors.IsInvalid(err) {
 			return nil, fmt.Errorf("release Pod %s: %w", p.Name, err)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/pods/report"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
@@ -166,12 +167,12 @@ func (w *Worker) Room(job types.NamespacedName) *placement.Room {
 	return w.feed.Room(job, &spec)
 }
 
-// PodTimes are those of a Job's Pods, by the UID of the mirror.
-func (w *Worker) PodTimes(mirror types.UID) usage.Times { return w.feed.Times().Times(mirror) }
+// PodTimes are those of a mirror's Pods.
+func (w *Worker) PodTimes(mirror objectnames.ID) usage.Times { return w.feed.Times().Times(mirror) }
 
 // PodTimesAt returns the times that PodTimes had at the moment of an account, and at that of the
 // list of all Pods. Without a view they aren't known yet.
-func (w *Worker) PodTimesAt(mirror types.UID, account usage.Accounted) (then, listed usage.Times) {
+func (w *Worker) PodTimesAt(mirror objectnames.ID, account usage.Accounted) (then, listed usage.Times) {
 	return w.feed.Times().TimesAt(mirror, account)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
 
 // used reads the times of the Pods of all mirrors that the Job has or had: of those that it is
@@ -25,7 +26,7 @@ func (g *gatherer) used(s *dispatch.Snapshot) []usage.Observation {
 	add := func(o usage.Observation) {
 		if !known[o.ID()] {
 			known[o.ID()] = true
-			seen = append(seen, g.observation(o))
+			seen = append(seen, g.observation(s.Job.Namespace, o))
 		}
 	}
 	for _, w := range s.AssignedWorkers() {
@@ -74,7 +75,8 @@ func seenOf(hub *batchv1.Job, worker string, m *batchv1.Job, o usage.Observation
 	return o
 }
 
-func (g *gatherer) observation(o usage.Observation) usage.Observation {
+// observation adds what the worker's Pods show of a mirror.
+func (g *gatherer) observation(namespace string, o usage.Observation) usage.Observation {
 	v, ok := g.workers.view(o.Worker)
 	if !ok {
 		return o
@@ -82,7 +84,7 @@ func (g *gatherer) observation(o usage.Observation) usage.Observation {
 	view := v.View()
 	o.Ahead, o.Awaited = view.ClockAhead, !v.Synced() || view.Capacity.TimesListing
 	if v.Synced() && view.Capacity.TimesKnown {
-		o.Times = v.PodTimes(o.UID)
+		o.Times = v.PodTimes(objectnames.ID{Namespace: namespace, UID: o.UID})
 		o.InTouch = o.View != 0 && !o.IsBehind()
 		o.Awaited = !o.InTouch
 	}
@@ -151,6 +153,6 @@ func (r *Reconciler) compare(o *usage.Observation, m usage.Mirror, t *turn) used
 	if !ok {
 		return usedBefore{mirror: o.ID()}
 	}
-	then, listed := w.PodTimesAt(o.UID, m.Accounted(o))
+	then, listed := w.PodTimesAt(objectnames.ID{Namespace: t.Key.Namespace, UID: o.UID}, m.Accounted(o))
 	return usedBefore{o.ID(), m.Before(then, listed, o, t.Now), then.View}
 }

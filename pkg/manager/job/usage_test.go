@@ -18,6 +18,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/line"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
 
 // timedWorker shows the times of one mirror's Pods.
@@ -31,8 +32,8 @@ func (v *timedWorker) get(string) (worker, bool)                     { return v,
 func (v *timedWorker) viewHolders(types.NamespacedName) []workerView { return nil }
 func (v *timedWorker) view(string) (workerView, bool)                { return v, true }
 func (v *timedWorker) Synced() bool                                  { return true }
-func (v *timedWorker) PodTimes(types.UID) usage.Times                { return v.times }
-func (v *timedWorker) PodTimesAt(types.UID, usage.Accounted) (then, listed usage.Times) {
+func (v *timedWorker) PodTimes(objectnames.ID) usage.Times           { return v.times }
+func (v *timedWorker) PodTimesAt(objectnames.ID, usage.Accounted) (then, listed usage.Times) {
 	return v.times, v.times
 }
 func (v *timedWorker) View() clusters.View {
@@ -65,7 +66,7 @@ func TestPodsThatAreGoneBeforeTheFirstLook(t *testing.T) {
 			r, g, rec := &Reconciler{workers: v}, &gatherer{workers: v}, newStore(line.NewRuntimes()).open(types.NamespacedName{Name: "j"})
 			look := func(times usage.Times) (usage.Before, usage.Observation) {
 				v.times = times
-				o := g.observation(usage.Observation{Worker: "west", UID: "m", Current: true})
+				o := g.observation("team", usage.Observation{Worker: "west", UID: "m", Current: true})
 				s := &dispatch.Snapshot{Job: j, Accounted: usage.Read(j), Now: now, Used: dispatch.Used{Observations: []usage.Observation{o}}}
 				before := r.usedBefore(rec, &turn{Snapshot: s})
 				return before[usage.ID{Worker: "west", UID: "m"}], s.Used.Observations[0]
@@ -92,8 +93,8 @@ func TestAMirrorThatIsMadeAgainAndAgain(t *testing.T) {
 	r, g, rec := &Reconciler{workers: v}, &gatherer{workers: v}, newStore(line.NewRuntimes()).open(types.NamespacedName{Name: "j"})
 	for i := range 1000 {
 		s := &dispatch.Snapshot{Job: j, Accounted: usage.Read(j), Now: now, Used: dispatch.Used{Observations: []usage.Observation{
-			g.observation(usage.Observation{Worker: "west", UID: types.UID(fmt.Sprint(i)), Current: true}),
-			g.observation(usage.Observation{Worker: "east", UID: "m", Current: true}),
+			g.observation("team", usage.Observation{Worker: "west", UID: types.UID(fmt.Sprint(i)), Current: true}),
+			g.observation("team", usage.Observation{Worker: "east", UID: "m", Current: true}),
 		}}}
 		before := r.usedBefore(rec, &turn{Snapshot: s})
 		if got, want := before[usage.ID{Worker: "east", UID: "m"}], (usage.Before{Seconds: 3, Count: 1}); len(before) != 2 || got != want {

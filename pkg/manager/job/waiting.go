@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
 
 // halted is a mirror that is halted, how, and since when.
@@ -28,7 +29,7 @@ func (g *gatherer) pods(s *dispatch.Snapshot, w *dispatch.Worker, m mirrorMemory
 		p.Halt, p.HaltedSince = m.halted.how, m.halted.since
 	}
 	if v.View().Capacity.Known {
-		p.Known, p.Report = true, v.Unschedulable(w.Mirror.UID)
+		p.Known, p.Report = true, v.Unschedulable(objectnames.ID{Namespace: w.Mirror.Namespace, UID: w.Mirror.UID})
 	}
 	about := w.Mirror.UID
 	if w.Mirror.Status.Active > 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/packed"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
 
 // workerView is what gather reads of a worker. None of its methods writes.
@@ -26,12 +27,12 @@ type workerView interface {
 	// Mirror reads the cache of the worker's mirrors.
 	Mirror(key types.NamespacedName) (*batchv1.Job, bool)
 	// Unschedulable is what the worker's Pods say of those of a mirror that wait.
-	Unschedulable(mirror types.UID) placement.Report
+	Unschedulable(mirror objectnames.ID) placement.Report
 	// PodTimes are those of a mirror's Pods.
-	PodTimes(mirror types.UID) usage.Times
+	PodTimes(mirror objectnames.ID) usage.Times
 	// PodTimesAt returns the times that PodTimes had at the moment of an account, and at that of the
 	// list of all Pods. Without a view they aren't known yet.
-	PodTimesAt(mirror types.UID, account usage.Accounted) (then, listed usage.Times)
+	PodTimesAt(mirror objectnames.ID, account usage.Accounted) (then, listed usage.Times)
 }
 
 // worker is what the controller uses of a worker.
@@ -85,7 +86,7 @@ func wrap(all []*clusters.Worker) []worker {
 type connected struct{ *clusters.Worker }
 
 // Unschedulable implements workerView.
-func (c connected) Unschedulable(mirror types.UID) placement.Report {
+func (c connected) Unschedulable(mirror objectnames.ID) placement.Report {
 	return c.Ledger().Unschedulable(mirror)
 }
 

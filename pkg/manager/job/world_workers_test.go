@@ -23,6 +23,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 	"github.com/jobferry/jobferry/pkg/placement"
 	"github.com/jobferry/jobferry/pkg/placement/placementtest"
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
 
 // lostAfter is the workerLostTimeout of all workers.
@@ -138,19 +139,19 @@ func (v *fakeWorker) UnseenMirrors() (unseen []types.NamespacedName) {
 	return unseen
 }
 
-func (v *fakeWorker) Unschedulable(uid types.UID) placement.Report {
-	report := v.ledger.Unschedulable(uid)
+func (v *fakeWorker) Unschedulable(mirror objectnames.ID) placement.Report {
+	report := v.ledger.Unschedulable(mirror)
 	for _, job := range v.api.jobs {
-		if job.UID == uid && v.pods == nil && !v.listsPods && report.Unschedulable == 0 {
+		if job.UID == mirror.UID && v.pods == nil && !v.listsPods && report.Unschedulable == 0 {
 			report.Bound = max(report.Bound, int(job.Status.Active+ptr.Deref(job.Status.Terminating, 0)))
 		}
 	}
 	return report
 }
 
-func (v *fakeWorker) PodTimes(types.UID) usage.Times { return usage.Times{} }
+func (v *fakeWorker) PodTimes(objectnames.ID) usage.Times { return usage.Times{} }
 
-func (v *fakeWorker) PodTimesAt(types.UID, usage.Accounted) (then, listed usage.Times) {
+func (v *fakeWorker) PodTimesAt(objectnames.ID, usage.Accounted) (then, listed usage.Times) {
 	return usage.Times{}, usage.Times{}
 }
 

@@ -124,11 +124,19 @@ func (c *Copier) Carry(
 }
 
 // finishedIn returns a function that reports whether an owner is a mirror that has ended. The
-// worker's garbage collector removes owners that are gone.
+// worker's garbage collector removes owners that are gone. A mirror is read once: that may take
+// some time, and many owners may have its name.
 func finishedIn(worker Worker, namespace string) func(metav1.OwnerReference) bool {
+	ended := map[string]types.UID{}
 	return func(owner metav1.OwnerReference) bool {
-		m, ok := worker.Mirror(types.NamespacedName{Namespace: namespace, Name: owner.Name})
-		return ok && m.UID == owner.UID && mirror.Finished(m)
+		uid, known := ended[owner.Name]
+		if !known {
+			if m, ok := worker.Mirror(types.NamespacedName{Namespace: namespace, Name: owner.Name}); ok && mirror.Finished(m) {
+				uid = m.UID
+			}
+			ended[owner.Name] = uid
+		}
+		return uid != "" && uid == owner.UID
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -281,6 +282,29 @@ func TestCarryErrorsOfTheWorker(t *testing.T) {
 	})
 	if _, err := w.carry(); !errors.As(err, new(*WorkerError)) || !apierrors.IsForbidden(err) {
 		t.Errorf("the worker's error is %v", err)
+	}
+}
+
+// readMirrors counts the reads of mirrors.
+type readMirrors struct {
+	workerCluster
+	reads *int
+}
+
+func (r readMirrors) Mirror(key types.NamespacedName) (*batchv1.Job, bool) {
+	*r.reads++
+	return r.workerCluster.Mirror(key)
+}
+
+// A worker names one mirror, which takes long to be read, as the owner of an object again and again.
+func TestAMirrorOfManyOwnersIsReadOnce(t *testing.T) {
+	reads := 0
+	finished := finishedIn(readMirrors{workerCluster{nil, map[string]*batchv1.Job{"m": {}}}, &reads}, "team")
+	for i := range 200 {
+		finished(metav1.OwnerReference{Name: "m", UID: types.UID(strconv.Itoa(i))})
+	}
+	if reads != 1 {
+		t.Errorf("%d reads", reads)
 	}
 }
 

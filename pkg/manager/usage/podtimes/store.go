@@ -18,6 +18,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 	"github.com/jobferry/jobferry/pkg/util/shares"
 )
 
@@ -42,7 +43,7 @@ type Store struct {
 
 	mu   sync.Mutex
 	pods map[types.UID]*pod
-	jobs map[types.UID]*jobTimes
+	jobs map[objectnames.ID]*jobTimes
 	// gone are the Jobs that have no Pods any more, the oldest first, and goneOf counts them by
 	// namespace.
 	gone   list.List // of *jobTimes
@@ -77,9 +78,8 @@ type pod struct {
 
 // jobTimes has the sums of one Job's Pods, and the Pods that are there.
 type jobTimes struct {
-	uid       types.UID
-	namespace string
-	times     usage.Times
+	id    objectnames.ID
+	times usage.Times
 	// mirror is its name if its Pods say that it's a mirror of this origin, and askedFor when Unseen
 	// last named it.
 	mirror   string
@@ -98,12 +98,12 @@ func New(origin v1alpha1.Origin, now func() time.Time, ahead func() time.Duratio
 	return s
 }
 
-// Times are those of a Job's Pods, by the UID of the Job in the worker.
-func (s *Store) Times(uid types.UID) usage.Times {
+// Times are those of the Pods of a Job in the worker.
+func (s *Store) Times(job objectnames.ID) usage.Times {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := usage.Times{}
-	if j := s.jobs[uid]; j != nil {
+	if j := s.jobs[job]; j != nil {
 		t = j.times
 		t.Since = mean(j.starts, t.Running)
 	}
@@ -191,7 +191,7 @@ func (s *Store) Unseen(isSeen func(types.NamespacedName) bool) (unseen []types.N
 	now, of := s.now(), map[string][]*jobTimes{}
 	for _, j := range s.jobs {
 		if j.mirror != "" && j.first != nil && now.Sub(j.askedFor) >= unseenAgain && !isSeen(j.key()) {
-			of[j.namespace] = append(of[j.namespace], j)
+			of[j.id.Namespace] = append(of[j.id.Namespace], j)
 		}
 	}
 	for _, jobs := range of {
@@ -234,7 +234,7 @@ func (s *Store) Listed() {
 func (s *Store) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pods, s.jobs, s.goneOf = map[types.UID]*pod{}, map[types.UID]*jobTimes{}, map[string]int{}
+	s.pods, s.jobs, s.goneOf = map[types.UID]*pod{}, map[objectnames.ID]*jobTimes{}, map[string]int{}
 	s.gone.Init()
 	s.view, s.heard = 0, heard{}
 }
@@ -245,14 +245,16 @@ func (s *Store) add(object *corev1.Pod) *pod {
 	if owner == nil || owner.Kind != "Job" || bound.IsZero() || len(owner.UID) > maxUID || len(object.UID) > maxUID || len(s.pods) >= maxPods {
 		return nil
 	}
-	j := s.jobs[owner.UID]
+	id := objectnames.ID{Namespace: object.Namespace, UID: owner.UID}
+	j := s.jobs[id]
 	if j == nil {
-		j = &jobTimes{uid: owner.UID, namespace: unique.Make(object.Namespace).Value()}
+		id.Namespace = unique.Make(id.Namespace).Value()
+		j = &jobTimes{id: id}
 		key := types.NamespacedName{Namespace: object.Namespace, Name: owner.Name}
 		if len(key.Name) <= maxName && mirror.IsMarkOf(mirror.MarkIn(object.Labels[v1alpha1.LabelMirrorID]), s.origin, key) {
 			j.mirror = strings.Clone(key.Name)
 		}
-		s.jobs[owner.UID] = j
+		s.jobs[id] = j
 	}
 	p := &pod{job: j, next: j.first, bound: s.sane(bound), created: object.CreationTimestamp.Unix()}
 	p.start = earlier(s.hubs(p.bound), s.now())
@@ -301,25 +303,25 @@ func (s *Store) unlink(p *pod) {
 		return
 	}
 	s.gone.PushBack(j)
-	if s.goneOf[j.namespace]++; s.gone.Len() <= maxGone {
+	if s.goneOf[j.id.Namespace]++; s.gone.Len() <= maxGone {
 		return
 	}
 	at := s.gone.Front()
-	for s.goneOf[j.namespace] > maxGone/2 && at.Value.(*jobTimes).namespace != j.namespace {
+	for s.goneOf[j.id.Namespace] > maxGone/2 && at.Value.(*jobTimes).id.Namespace != j.id.Namespace {
 		at = at.Next()
 	}
 	old := s.gone.Remove(at).(*jobTimes)
-	if s.goneOf[old.namespace]--; s.goneOf[old.namespace] == 0 {
-		delete(s.goneOf, old.namespace)
+	if s.goneOf[old.id.Namespace]--; s.goneOf[old.id.Namespace] == 0 {
+		delete(s.goneOf, old.id.Namespace)
 	}
-	if old.first == nil && s.jobs[old.uid] == old {
-		delete(s.jobs, old.uid)
+	if old.first == nil && s.jobs[old.id] == old {
+		delete(s.jobs, old.id)
 	}
 }
 
 // key is the name of a mirror.
 func (j *jobTimes) key() types.NamespacedName {
-	return types.NamespacedName{Namespace: j.namespace, Name: j.mirror}
+	return types.NamespacedName{Namespace: j.id.Namespace, Name: j.mirror}
 }
 
 // end counts a Pod as ended.

@@ -14,9 +14,10 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/manager/usage"
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
 
-const theJob types.UID = "job"
+var theJob = objectnames.ID{UID: "job"}
 
 var began = time.Unix(1_000_000, 0)
 
@@ -44,7 +45,7 @@ func (s *story) pass(d time.Duration) {
 func running(uid types.UID, at time.Time) *corev1.Pod {
 	p := &corev1.Pod{}
 	p.UID, p.Name = uid, string(uid)
-	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", UID: theJob, Controller: ptr.To(true)}}
+	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", UID: theJob.UID, Controller: ptr.To(true)}}
 	p.Spec.NodeName, p.Status.Phase = "node", corev1.PodRunning
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(at)}}
 	return p
@@ -248,15 +249,15 @@ func TestJobsThatAreGoneAreBounded(t *testing.T) {
 // A tenant of a worker makes Pods of many Jobs come and go: the sums of others stay.
 func TestJobsOfOthersThatAreGoneAreKept(t *testing.T) {
 	s := newStory(t)
-	gone := func(namespace string, i int) types.UID {
+	gone := func(namespace string, i int) objectnames.ID {
 		p := running(types.UID(fmt.Sprint(namespace, i)), began)
 		p.Namespace, p.OwnerReferences[0].UID = namespace, types.UID(fmt.Sprint("job", namespace, i))
 		s.Set(p)
 		s.Set(over(p, began.Add(time.Minute), corev1.PodSucceeded))
 		s.Remove(p.UID)
-		return p.OwnerReferences[0].UID
+		return objectnames.ID{Namespace: namespace, UID: p.OwnerReferences[0].UID}
 	}
-	var jobs []types.UID
+	var jobs []objectnames.ID
 	for i := range 100 {
 		jobs = append(jobs, gone("team", i))
 	}
@@ -273,6 +274,18 @@ func TestJobsOfOthersThatAreGoneAreKept(t *testing.T) {
 	}
 	if len(s.jobs) != maxGone || s.gone.Len() != maxGone || len(s.goneOf) > maxGone {
 		t.Errorf("%d Jobs, %d gone, of %d namespaces", len(s.jobs), s.gone.Len(), len(s.goneOf))
+	}
+}
+
+// A tenant's Pods whose controller has the UID of another tenant's Job aren't that one's.
+func TestPodsOfAnotherNamespaceDontCount(t *testing.T) {
+	s := newStory(t)
+	forged := running("forged", began)
+	forged.Namespace = "evil"
+	s.Set(forged)
+	s.Set(running("p", began))
+	if got := s.Times(theJob); got.Running != 1 {
+		t.Errorf("%d Pods run", got.Running)
 	}
 }
 

@@ -5,9 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/jobferry/jobferry/pkg/manager/usage"
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
 
 // walkPace is in how much time one Pod may be looked at, and walkAhead for how much time in
@@ -21,13 +20,13 @@ const (
 // TimesAt returns the times that Times had at the moment of an account, and at the moment when all
 // Pods were listed: of those that are still there, and of those that went since then. Without a
 // view they aren't known yet: too many Pods have been looked at a moment ago.
-func (s *Store) TimesAt(uid types.UID, account usage.Accounted) (then, listed usage.Times) {
+func (s *Store) TimesAt(job objectnames.ID, account usage.Accounted) (then, listed usage.Times) {
 	if !s.mayWalk() {
 		return then, listed
 	}
-	then = s.timesAt(uid, account)
+	then = s.timesAt(job, account)
 	at := then.Listed.Add(-s.ahead())
-	listed = s.timesAt(uid, usage.Accounted{At: at, Newest: at, Running: math.MaxInt64})
+	listed = s.timesAt(job, usage.Accounted{At: at, Newest: at, Running: math.MaxInt64})
 	if listed.View != then.View {
 		return usage.Times{}, usage.Times{}
 	}
@@ -40,11 +39,11 @@ func (s *Store) mayWalk() bool {
 	return s.walkedUntil.Sub(s.now()) <= walkAhead
 }
 
-func (s *Store) timesAt(uid types.UID, then usage.Accounted) usage.Times {
+func (s *Store) timesAt(job objectnames.ID, then usage.Accounted) usage.Times {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := usage.Times{}
-	if j := s.jobs[uid]; j != nil {
+	if j := s.jobs[job]; j != nil {
 		now := s.now()
 		var pods int
 		t, pods = j.then(then, now.Add(clockError-s.ahead()))

@@ -37,7 +37,7 @@ func TestManyGoroutines(t *testing.T) {
 				l.SetPod(Bind(pod, fmt.Sprint("n", i%3)))
 				l.Free(nobody)
 				l.Totals()
-				l.Unschedulable(j.Obj().UID)
+				l.Unschedulable(idOf(j))
 				l.DeletePod(types.UID(pod.Name))
 				l.Release(j.Key())
 			}

@@ -11,6 +11,7 @@ import (
 
 	. "github.com/jobferry/jobferry/pkg/placement/internal/capacity/capacitytest"
 	"github.com/jobferry/jobferry/pkg/util/costtest"
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
 
 // manyNodes have one CPU each.
@@ -523,4 +524,9 @@ func TestRequestsOfOneContainer(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
 	}
+}
+
+// idOf a Job, of which builders make Pods.
+func idOf(j *JobBuilder) objectnames.ID {
+	return objectnames.ID{Namespace: j.Obj().Namespace, UID: j.Obj().UID}
 }

@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
 
 // job is all Jobs of one name: there may be Pods of one that is gone beside those of its successor.
@@ -21,7 +23,7 @@ type job struct {
 
 // group is one Job's Pods.
 type group struct {
-	uid    types.UID
+	id     objectnames.ID
 	number uint64 // the oldest has the lowest
 	job    *job
 	// position is where it is among the groups of its job.
@@ -136,13 +138,14 @@ func (l *Ledger) groupOf(object *corev1.Pod) *group {
 	if !ok {
 		return nil
 	}
-	g, ok := l.groups[owner.UID]
+	id := objectnames.ID{Namespace: object.Namespace, UID: owner.UID}
+	g, ok := l.groups[id]
 	if !ok {
 		j := l.job(types.NamespacedName{Namespace: object.Namespace, Name: owner.Name})
 		l.nextNumber++
-		g = &group{uid: owner.UID, number: l.nextNumber, job: j}
+		g = &group{id: id, number: l.nextNumber, job: j}
 		j.add(g)
-		l.groups[owner.UID] = g
+		l.groups[id] = g
 	}
 	return g
 }
@@ -153,7 +156,7 @@ func (g *group) owns(object *corev1.Pod) bool {
 	if g == nil || !ok {
 		return g == nil && !ok
 	}
-	return g.uid == owner.UID
+	return g.id == objectnames.ID{Namespace: object.Namespace, UID: owner.UID}
 }
 
 // add counts a group among the job's.
@@ -223,7 +226,7 @@ func (l *Ledger) forgetGroup(g *group) {
 		}
 		g = slices.MinFunc(empty, func(a, b *group) int { return cmp.Compare(a.number, b.number) })
 	}
-	delete(l.groups, g.uid)
+	delete(l.groups, g.id)
 	g.job.remove(g)
 	l.forgetJob(g.job)
 }

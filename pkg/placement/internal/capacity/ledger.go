@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/placement/internal/change"
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
 
 // Ledger records the capacity of one worker. Its methods may be called from any goroutine.
@@ -29,8 +30,8 @@ type Ledger struct {
 	// reserved are those with a reservation, by namespace: anybody in the worker may make very many
 	// Pods of Jobs without one.
 	reserved map[string]map[*job]struct{}
-	// groups are the Pods of one Job, by the Job's UID.
-	groups map[types.UID]*group
+	// groups are the Pods of one Job, by the Job's ID.
+	groups map[objectnames.ID]*group
 	// queues of the reservations that don't fit yet.
 	queues queues
 	// offering are the nodes that may have something for those that wait, in the order of their
@@ -73,7 +74,7 @@ func New(onFreed func(change.Change)) *Ledger {
 		pods:     map[types.UID]*pod{},
 		jobs:     map[types.NamespacedName]*job{},
 		reserved: map[string]map[*job]struct{}{},
-		groups:   map[types.UID]*group{},
+		groups:   map[objectnames.ID]*group{},
 		changed:  map[*node]*Node{},
 		queues:   queues{byNamespace: map[string]*namespaceQueues{}},
 		shares:   newShares(),

@@ -413,3 +413,21 @@ func TestNamespacesTakeTurnsInWhatIsFreed(t *testing.T) {
 		}
 	}
 }
+
+// A tenant's Pods whose controller has the UID of another tenant's Job, and that are seen before
+// those of the Job, take nothing of what is held for it.
+func TestPodsOfAnotherNamespaceTakeNothing(t *testing.T) {
+	s := newStory(t, NewNode("a").Has("cpu", "8", "pods", "110"))
+	j := NewJob("j").Requests("cpu", "1")
+	forged := Bind(j.Pod("forged"), "a")
+	forged.Namespace = "evil"
+	s.SetPod(forged)
+	s.Reserve(j.Key(), shape(j), 2)
+	if n := s.holds(j); n != 2 {
+		t.Errorf("%d slots are held beside a forged Pod", n)
+	}
+	s.SetPod(Bind(j.Pod("p"), "a"))
+	if n := s.holds(j); n != 1 {
+		t.Errorf("%d slots are held beside one of its Pods", n)
+	}
+}

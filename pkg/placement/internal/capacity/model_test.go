@@ -371,7 +371,7 @@ func (m *model) checkForgotten(t *rapid.T) {
 	}
 	for _, g := range m.groups {
 		if len(g.pods) == 0 && g.job.reservation == nil {
-			t.Fatalf("Pods of %s are kept", g.uid)
+			t.Fatalf("Pods of %s are kept", g.id)
 		}
 	}
 	for _, n := range m.Ledger.nodes {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	. "github.com/jobferry/jobferry/pkg/placement/internal/capacity/capacitytest"
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
 
 // sidecars are very many, each with an extended resource of its own.
@@ -101,7 +102,7 @@ func TestManyJobsOfOneName(t *testing.T) {
 	if n, in := len(s.groups), len(s.jobs[j.Key()].groups); n > maxEmpty || in > maxEmpty {
 		t.Errorf("%d are remembered, %d of the Job", n, in)
 	}
-	if g := s.groups["job-498"]; g == nil || !g.ran {
+	if g := s.groups[objectnames.ID{Namespace: j.Obj().Namespace, UID: "job-498"}]; g == nil || !g.ran {
 		t.Error("it's forgotten that the last Job ran")
 	}
 }

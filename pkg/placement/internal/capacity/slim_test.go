@@ -77,8 +77,8 @@ func TestSlimPodsCountTheSame(t *testing.T) {
 			if diff := cmp.Diff(whole.Free(nobody).Nodes(), slim.Free(nobody).Nodes()); diff != "" {
 				t.Errorf("nodes (-whole +slim):\n%s", diff)
 			}
-			uid := NewJob("j").Obj().UID
-			if diff := cmp.Diff(whole.Unschedulable(uid), slim.Unschedulable(uid)); diff != "" {
+			id := idOf(NewJob("j"))
+			if diff := cmp.Diff(whole.Unschedulable(id), slim.Unschedulable(id)); diff != "" {
 				t.Errorf("report (-whole +slim):\n%s", diff)
 			}
 		})

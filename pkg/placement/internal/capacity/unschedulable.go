@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
 
 // Report is what is known of the Pods of one Job.
@@ -41,8 +43,8 @@ type Report struct {
 	EverRan bool
 }
 
-// Unschedulable reports on the Pods of a Job, by the UID of the mirror.
-func (l *Ledger) Unschedulable(job types.UID) Report {
+// Unschedulable reports on the Pods of a mirror.
+func (l *Ledger) Unschedulable(job objectnames.ID) Report {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g, ok := l.groups[job]

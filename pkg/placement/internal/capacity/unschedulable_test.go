@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	. "github.com/jobferry/jobferry/pkg/placement/internal/capacity/capacitytest"
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 
 	"github.com/jobferry/jobferry/pkg/placement/internal/change"
 )
@@ -112,7 +113,7 @@ func TestUnschedulable(t *testing.T) {
 			for _, pod := range test.pods {
 				s.SetPod(pod)
 			}
-			if diff := cmp.Diff(test.want, s.Unschedulable(j.Obj().UID)); diff != "" {
+			if diff := cmp.Diff(test.want, s.Unschedulable(idOf(j))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -126,11 +127,11 @@ func TestEverRanOutlivesPods(t *testing.T) {
 	s.Reserve(j.Key(), shape(j), 1)
 	s.SetPod(started(j.Pod("p")))
 	s.DeletePod("p")
-	if !s.Unschedulable(j.Obj().UID).EverRan {
+	if !s.Unschedulable(idOf(j)).EverRan {
 		t.Error("forgotten with the Pod")
 	}
 	s.Release(j.Key())
-	if s.Unschedulable(j.Obj().UID).EverRan {
+	if s.Unschedulable(idOf(j)).EverRan {
 		t.Error("kept for ever")
 	}
 }
@@ -187,7 +188,7 @@ func TestOnStuck(t *testing.T) {
 			if calls++; key != j.Key() {
 				t.Errorf("%s: called with %s", name, key)
 			}
-			l.Unschedulable("x") // no lock is held
+			l.Unschedulable(objectnames.ID{}) // no lock is held
 		})
 		l.SetPod(other.Pod("o"))
 		for i, s := range steps {
