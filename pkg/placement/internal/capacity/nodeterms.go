@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
@@ -49,17 +48,13 @@ func isInvalidExpression(r corev1.NodeSelectorRequirement) bool {
 	default:
 		return true
 	}
-	return len(validation.IsQualifiedName(r.Key)) > 0 || slices.ContainsFunc(r.Values, IsInvalidValue)
+	return isInvalidLabel(r.Key, r.Values...)
 }
 
 func isInteger(text string) bool {
 	_, err := strconv.ParseInt(text, 10, 64)
 	return err == nil
 }
-
-// IsInvalidValue reports whether no label can have a value. It makes a term select nothing,
-// whatever its other values are.
-func IsInvalidValue(value string) bool { return len(validation.IsValidLabelValue(value)) > 0 }
 
 func isInvalidField(r corev1.NodeSelectorRequirement) bool {
 	return r.Operator != corev1.NodeSelectorOpIn && r.Operator != corev1.NodeSelectorOpNotIn || len(r.Values) != 1

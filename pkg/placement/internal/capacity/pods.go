@@ -46,6 +46,7 @@ type unschedulable struct {
 // SetPod adds or updates a Pod.
 func (l *Ledger) SetPod(object *corev1.Pod) {
 	var stuck *job // is it since now
+	waiting := waitingShape(object) // without the lock: it takes a while
 	l.update(func() {
 		old, known := l.pods[object.UID]
 		wasStuck, couldntStart := old.isStuck(), old.cantStart()
@@ -53,7 +54,7 @@ func (l *Ledger) SetPod(object *corev1.Pod) {
 		if known && old.unchanged(object) {
 			l.report(p, object)
 		} else {
-			p = l.replace(old, object)
+			p = l.replace(old, object, waiting)
 		}
 		switch {
 		case old.wasLast():
@@ -69,8 +70,8 @@ func (l *Ledger) SetPod(object *corev1.Pod) {
 }
 
 // replace puts a Pod in the place of what was known of it; nil: nothing was.
-func (l *Ledger) replace(old *pod, object *corev1.Pod) *pod {
-	p := l.read(object)
+func (l *Ledger) replace(old *pod, object *corev1.Pod, waiting *Shape) *pod {
+	p := l.read(object, waiting)
 	if old != nil {
 		l.uncount(old)
 	}
@@ -118,7 +119,15 @@ func (l *Ledger) DeletePod(uid types.UID) {
 	}
 }
 
-func (l *Ledger) read(object *corev1.Pod) *pod {
+// waitingShape is the Shape of a Pod while it waits for a node and may have one, otherwise nil.
+func waitingShape(object *corev1.Pod) *Shape {
+	if Ended(object) || object.Spec.NodeName != "" || object.DeletionTimestamp != nil || len(object.Spec.SchedulingGates) > 0 {
+		return nil
+	}
+	return shapeOfPod(object)
+}
+
+func (l *Ledger) read(object *corev1.Pod, waiting *Shape) *pod {
 	p := &pod{
 		uid:       object.UID,
 		namespace: object.Namespace,
@@ -126,14 +135,11 @@ func (l *Ledger) read(object *corev1.Pod) *pod {
 		leaving:   object.DeletionTimestamp != nil,
 		live:      isLive(object),
 		group:     l.groupOf(object),
+		waiting:   waiting,
 	}
-	switch {
-	case Ended(object):
-	case object.Spec.NodeName != "":
+	if !Ended(object) && object.Spec.NodeName != "" {
 		p.node = l.node(object.Spec.NodeName)
 		p.takes = PodRequests(object)
-	case !p.leaving && len(object.Spec.SchedulingGates) == 0:
-		p.waiting = shapeOfPod(object)
 	}
 	return p
 }

@@ -10,8 +10,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
@@ -247,13 +245,9 @@ func excludesItself(pod *corev1.Pod) bool {
 }
 
 func avoidsItself(pod *corev1.Pod) bool {
-	terms := RequiredAntiAffinity(&pod.Spec)
-	for i := range terms {
-		if terms[i].TopologyKey == corev1.LabelHostname && selectsItself(&terms[i], pod) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(JudgedTerms(RequiredAntiAffinity(&pod.Spec)), func(t corev1.PodAffinityTerm) bool {
+		return t.TopologyKey == corev1.LabelHostname && selectsItself(&t, pod)
+	})
 }
 
 // selectsItself reads a term's selector against the Pod's own labels. matchLabelKeys hold for Pods
@@ -263,6 +257,5 @@ func selectsItself(term *corev1.PodAffinityTerm, pod *corev1.Pod) bool {
 	if len(term.Namespaces) > 0 || term.NamespaceSelector != nil || len(term.MismatchLabelKeys) > 0 {
 		return false
 	}
-	selector, err := metav1.LabelSelectorAsSelector(term.LabelSelector)
-	return err == nil && selector.Matches(labels.Set(pod.Labels))
+	return selects(term.LabelSelector, pod.Labels)
 }

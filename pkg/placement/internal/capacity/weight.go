@@ -210,9 +210,14 @@ func weighNodeAffinity(spec *corev1.PodSpec) int {
 	return weight
 }
 
+// JudgedTerms are those of affinity or anti-affinity that are looked at.
+func JudgedTerms(terms []corev1.PodAffinityTerm) []corev1.PodAffinityTerm {
+	return terms[:min(len(terms), MaxTerms)]
+}
+
 // WeighTerms is for those of affinity or anti-affinity.
 func WeighTerms(terms []corev1.PodAffinityTerm) (weight int) {
-	for i := range terms[:min(len(terms), MaxTerms)] {
+	for i := range JudgedTerms(terms) {
 		t := &terms[i]
 		weight += weighSelector(t.LabelSelector) + weighSelector(t.NamespaceSelector) + len(t.Namespaces) +
 			TermWeight*(1+len(t.MatchLabelKeys)+len(t.MismatchLabelKeys))

@@ -101,7 +101,7 @@ func ReadsOf(spec *corev1.PodSpec) Reads {
 // namesLabels is readsLabels of the terms that are judged. It reads no more than the keys of their
 // selectors, which may have very many values.
 func namesLabels(terms []corev1.PodAffinityTerm) bool {
-	return slices.ContainsFunc(terms[:min(len(terms), maxTerms)], func(t corev1.PodAffinityTerm) bool {
+	return slices.ContainsFunc(capacity.JudgedTerms(terms), func(t corev1.PodAffinityTerm) bool {
 		s := t.NamespaceSelector
 		if s == nil {
 			return false

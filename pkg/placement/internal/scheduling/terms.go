@@ -25,7 +25,7 @@ const maxTerms = capacity.MaxTerms
 
 // termsOf a Pod, by its namespace and labels.
 func termsOf(namespace string, own labels.Labels, required []corev1.PodAffinityTerm) []term {
-	required = required[:min(len(required), maxTerms)]
+	required = capacity.JudgedTerms(required)
 	terms := make([]term, 0, len(required))
 	for i := range required {
 		r := &required[i]
