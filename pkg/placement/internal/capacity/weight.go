@@ -22,7 +22,7 @@ const (
 	numberWeight = 64 // more for Gt and Lt: each node's label is read as a number, or that fails
 	portWeight   = 5
 	volumeWeight = 20
-	// ReadWeight is of each label or value of a selector that is read for each comparison.
+	// ReadWeight is of each label or value of a selector that is read.
 	ReadWeight  = 70
 	claimWeight = 50
 )
@@ -225,16 +225,36 @@ func WeighTerms(terms []corev1.PodAffinityTerm) (weight int) {
 	return weight
 }
 
-func weighSpread(spec *corev1.PodSpec) (weight int) {
-	judged := 0
+// JudgedSpread are the constraints of topology spread that are looked at.
+func JudgedSpread(spec *corev1.PodSpec) (judged []corev1.TopologySpreadConstraint) {
 	for i := range spec.TopologySpreadConstraints {
-		c := &spec.TopologySpreadConstraints[i]
-		if c.WhenUnsatisfiable == corev1.DoNotSchedule && judged < MaxTerms {
-			judged++
-			weight += weighSelector(c.LabelSelector) + TermWeight*(1+len(c.MatchLabelKeys))
+		if c := &spec.TopologySpreadConstraints[i]; c.WhenUnsatisfiable == corev1.DoNotSchedule && len(judged) < MaxTerms {
+			judged = append(judged, *c)
 		}
 	}
+	return judged
+}
+
+func weighSpread(spec *corev1.PodSpec) (weight int) {
+	for _, c := range JudgedSpread(spec) {
+		weight += weighSelector(c.LabelSelector) + TermWeight*(1+len(c.MatchLabelKeys))
+	}
 	return weight
+}
+
+// ReadWork is what it takes to read, once, the selectors of Pods and namespaces that a Pod is
+// judged by.
+func ReadWork(spec *corev1.PodSpec) int {
+	read := 0
+	for _, terms := range [][]corev1.PodAffinityTerm{RequiredAffinity(spec), RequiredAntiAffinity(spec)} {
+		for _, t := range JudgedTerms(terms) {
+			read += ReadingOf(t.LabelSelector) + ReadingOf(t.NamespaceSelector) + len(t.MatchLabelKeys) + len(t.MismatchLabelKeys)
+		}
+	}
+	for _, c := range JudgedSpread(spec) {
+		read += ReadingOf(c.LabelSelector) + len(c.MatchLabelKeys)
+	}
+	return ReadWeight * read
 }
 
 // weighVolumes is for those that claims stand for. Volumes are found by the selectors of claims.

@@ -83,7 +83,7 @@ func (j *Job) changedBy(a *Admission, b *budget) (*Job, *Reason) {
 		return j, nil
 	}
 	c := j.changes.get(digest.Of(string(text)), func() changed {
-		b.spend(limitWork*limits*(len(j.spec.InitContainers)+len(j.spec.Containers)), containersField)
+		b.spend(limitWork*limits*(len(j.spec.InitContainers)+len(j.spec.Containers))+j.reading, containersField)
 		return j.change(a)
 	})
 	return c.Job, c.refused

@@ -94,11 +94,11 @@
 //
 // Users write Jobs, and workers say what they have: neither may make an answer expensive. A field
 // of a Job that has too much for any worker is left out (capacity.Judged). Each judgement has a
-// budget of mostWork: whatever of a Job is compared with nodes, Pods or volumes is spent from it.
-// When it is used up, the Job is judged once more without the field that this was for, and then by
-// its requests alone. Answer.Unjudged says so. The clock is looked at in between, as the last
-// resort. Devices count their own work, as what is found out of them is kept from one Job to the
-// next.
+// budget of mostWork: reading the Job's selectors is spent from it, and whatever of the Job is
+// compared with nodes, Pods, volumes or mates. When it is used up, the Job is judged once more
+// without the field that this was for, and then by its requests alone. Answer.Unjudged says so. The
+// clock is looked at in between, as the last resort. Devices count their own work, as what is found
+// out of them is kept from one Job to the next.
 //
 // Of a Pod, maxTerms terms of each sort are judged; of the kinds of Pods that keep others away,
 // maxGuards, each up to maxGuardWeight; and Pods beyond maxSteps are taken to fit where there are

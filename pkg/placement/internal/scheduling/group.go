@@ -53,7 +53,11 @@ func NewGroup(job *Job, mates []Mate) *Group {
 	g := &Group{own: job}
 	for i := range mates[:min(len(mates), MaxMates)] {
 		if m := &mates[i]; m.Pods > 0 {
+			if job.TooMuch() {
+				break
+			}
 			read := NewJob(m.Job)
+			*job.left -= read.reading
 			read.left, read.lightly, read.Expired = job.left, job.lightly, job.Expired
 			g.mates = append(g.mates, member{read, m.Job.Name, m.Pods})
 		}

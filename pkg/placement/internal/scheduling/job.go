@@ -25,6 +25,8 @@ type Job struct {
 	// much, and the Job isn't judged by less than it has.
 	left    *int
 	lightly bool
+	// reading is the work that it took to read its selectors.
+	reading int
 	// unjudged are the fields that have too much to be judged. isBare: so had what was left.
 	unjudged []string
 	isBare   bool
@@ -69,7 +71,7 @@ func newJob(pod *corev1.Pod) *Job {
 	spec, unjudged := capacity.Judged(&pod.Spec)
 	pod = &corev1.Pod{ObjectMeta: pod.ObjectMeta, Spec: *spec}
 	j := &Job{
-		left:         ptr.To(mostWork),
+		reading:      capacity.ReadWork(&pod.Spec),
 		unjudged:     unjudged,
 		namespace:    pod.Namespace,
 		labels:       pod.Labels,
@@ -83,6 +85,7 @@ func newJob(pod *corev1.Pod) *Job {
 		changes:      &kept[digest.Digest, changed]{},
 		quotaRead:    sync.OnceValue(func() *quotaRead { return quotaReadOf(&corev1.Pod{Spec: pod.Spec}) }),
 	}
+	j.left = ptr.To(mostWork - j.reading)
 	j.insufficient = requestsOf(j.shape.Unit())
 	j.nodeWork = capacity.NodeWorkOf(&pod.Spec)
 	return j

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	operator "k8s.io/apimachinery/pkg/selection"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
@@ -36,14 +37,10 @@ func (c *constraint) counted() bool { return c.self && !c.selector.Empty() }
 
 func constraintsOf(pod *corev1.Pod) []constraint {
 	var constraints []constraint
-	for i := range pod.Spec.TopologySpreadConstraints {
-		c := &pod.Spec.TopologySpreadConstraints[i]
-		if c.WhenUnsatisfiable != corev1.DoNotSchedule || len(constraints) == maxTerms {
-			continue
-		}
+	for _, c := range capacity.JudgedSpread(&pod.Spec) {
 		selector := selectorOf(c.LabelSelector)
 		if c.LabelSelector != nil {
-			selector = withLabels(selector, labels.Set(pod.Labels), c.MatchLabelKeys, true)
+			selector = withLabels(selector, labels.Set(pod.Labels), c.MatchLabelKeys, operator.In)
 		}
 		constraints = append(constraints, constraint{
 			key:           c.TopologyKey,

@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	operator "k8s.io/apimachinery/pkg/selection"
 
 	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 )
@@ -39,8 +40,8 @@ func termsOf(namespace string, own labels.Labels, required []corev1.PodAffinityT
 		}
 		selector := selectorOf(r.LabelSelector)
 		if r.LabelSelector != nil {
-			selector = withLabels(selector, own, r.MatchLabelKeys, true)
-			selector = withLabels(selector, own, r.MismatchLabelKeys, false)
+			selector = withLabels(selector, own, r.MatchLabelKeys, operator.In)
+			selector = withLabels(selector, own, r.MismatchLabelKeys, operator.NotIn)
 		}
 		t.selector = podSelectorOf(selector)
 		t.work = len(t.namespaces) + workOf(t.inNamespaces)
@@ -82,21 +83,14 @@ func selectorOf(s *metav1.LabelSelector) labels.Selector {
 }
 
 // withLabels narrows a selector to Pods that have, or don't have, the same values as this one.
-func withLabels(selector labels.Selector, own labels.Labels, keys []string, equal bool) labels.Selector {
-	operator := metav1.LabelSelectorOpIn
-	if !equal {
-		operator = metav1.LabelSelectorOpNotIn
-	}
+func withLabels(selector labels.Selector, own labels.Labels, keys []string, by operator.Operator) labels.Selector {
+	var more []labels.Requirement
 	for _, key := range keys {
-		value, has := own.Lookup(key)
-		if !has {
-			continue
+		if value, has := own.Lookup(key); has {
+			if r, err := labels.NewRequirement(key, by, []string{value}); err == nil {
+				more = append(more, *r)
+			}
 		}
-		more := selectorOf(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-			{Key: key, Operator: operator, Values: []string{value}},
-		}})
-		requirements, _ := more.Requirements()
-		selector = selector.Add(requirements...)
 	}
-	return selector
+	return selector.Add(more...)
 }

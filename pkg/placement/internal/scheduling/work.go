@@ -120,7 +120,7 @@ func attempt[T any](j *Job, ask func(*Job, *budget) T) (answer T, field string) 
 
 // Lightly has the Job judged only if that takes little work; the answers mean nothing if it was
 // TooMuch.
-func (j *Job) Lightly() { j.lightly, *j.left = true, lightWork }
+func (j *Job) Lightly() { j.lightly, *j.left = true, lightWork-j.reading }
 
 // TooMuch reports whether a Job that was to be judged lightly takes more work than that.
 func (j *Job) TooMuch() bool { return *j.left < 0 }
