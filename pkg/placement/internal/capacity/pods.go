@@ -45,8 +45,8 @@ type unschedulable struct {
 
 // SetPod adds or updates a Pod.
 func (l *Ledger) SetPod(object *corev1.Pod) {
-	var stuck *job // is it since now
 	waiting := waitingShape(object) // without the lock: it takes a while
+	var stuck *job                  // is it since now
 	l.update(func() {
 		old, known := l.pods[object.UID]
 		wasStuck, couldntStart := old.isStuck(), old.cantStart()

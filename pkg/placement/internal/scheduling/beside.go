@@ -61,7 +61,7 @@ func (g *gathering) findWaiting() {
 		before = left
 		for i := range g.members {
 			m := &g.members[i]
-			if m.waits && slices.ContainsFunc(g.members, func(o attendant) bool { return !o.waits && g.nears(m.affinity, o.Job) }) {
+			if m.waits && slices.ContainsFunc(g.members, func(o attendant) bool { return !o.waits && g.nears(m.Job, o.Job) }) {
 				m.waits = false
 				left--
 			}

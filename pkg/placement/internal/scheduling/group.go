@@ -142,12 +142,14 @@ func (t *team) meet() {
 	for i := range t.members {
 		met := *t.members[i].job
 		met.mates, met.changes = nil, &kept[digest.Digest, changed]{}
+		t.members[i].job = &met
+	}
+	for i := range t.members {
 		for k := range t.members {
 			if k != i {
-				met.mates = append(met.mates, t.members[k].job)
+				t.members[i].job.mates = append(t.members[i].job.mates, t.members[k].job)
 			}
 		}
-		t.members[i].job = &met
 	}
 }
 

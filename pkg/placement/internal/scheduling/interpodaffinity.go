@@ -64,8 +64,7 @@ func othersAffinity(j *Job, v view) filter {
 func (v view) refusing(terms []term, j *Job) []string {
 	var keys []string
 	for i := range terms {
-		v.work.spend(terms[i].work+terms[i].selector.work, labelsField)
-		if v.matches(&terms[i], j) == yes {
+		if v.matches(&terms[i], j, labelsField) == yes {
 			keys = append(keys, terms[i].key)
 		}
 	}
@@ -99,8 +98,8 @@ func (d domains) have(n *Node) bool {
 type affinityState struct {
 	wanted, avoided []termState
 	// self: a Pod of the Job satisfies the Job's own affinity, or one of a mate does, and is there
-	// with the first of the Job's. bySelf: the Job's own do.
-	self, bySelf bool
+	// with the first of the Job's. bySelf: the Job's own do. byMates: those of mates do.
+	self, bySelf, byMates bool
 	// bound: a Pod that the Job wants is there for sure.
 	bound bool
 	// freed: it isn't bound by that, because one of a mate's may be elsewhere.
@@ -121,9 +120,10 @@ func interPodAffinity(j *Job, v view) state {
 	}
 	s := &affinityState{wanted: termStates(j, v, j.affinity, affinityField), avoided: termStates(j, v, j.antiAffinity, antiAffinityField)}
 	s.bySelf = len(s.wanted) > 0 && !slices.ContainsFunc(s.wanted, func(t termState) bool { return t.self == no })
-	s.self = s.bySelf || v.nearMates(j)
+	s.byMates = v.nearMates(j)
+	s.self = s.bySelf || s.byMates
 	s.readWanted(j.affinity, v)
-	if s.bound && v.nearMates(j) {
+	if s.bound && s.byMates {
 		s.bound, s.freed = false, true
 	}
 	for i := range s.avoided {
@@ -136,7 +136,7 @@ func termStates(j *Job, v view, terms []term, field string) []termState {
 	states := make([]termState, len(terms))
 	for i := range terms {
 		t := v.topologies.by(terms[i].key, v.work, field)
-		states[i] = termState{t, make([]bool, t.size), v.matches(&terms[i], j)}
+		states[i] = termState{t, make([]bool, t.size), v.matches(&terms[i], j, field)}
 	}
 	return states
 }

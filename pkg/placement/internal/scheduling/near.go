@@ -18,7 +18,7 @@ func (j *Job) fitIdle(s *Snapshot, wanted int64, b *budget) int64 {
 // lasts: the one that leaves the Job the most room.
 func (s *Snapshot) keepingNear(j *Job, b *budget) *Snapshot {
 	v := view{s, Idle, b}
-	if len(j.affinity) == 0 || j.nearItself(v) || v.nearMates(j) {
+	if len(j.affinity) == 0 || v.nears(j, j) || v.nearMates(j) {
 		return s
 	}
 	near := v.selectBy(affinityField, perhaps, j.affinity...)
@@ -37,9 +37,17 @@ func (s *Snapshot) keepingNear(j *Job, b *budget) *Snapshot {
 	return &kept
 }
 
-// nearItself reports whether the Job's Pods satisfy the Job's own affinity.
-func (j *Job) nearItself(v view) bool {
-	return !slices.ContainsFunc(j.affinity, func(t term) bool { return v.matches(&t, j) == no })
+// nearMates reports whether mates satisfy the Job's affinity.
+func (v view) nearMates(j *Job) bool {
+	return slices.ContainsFunc(j.mates, func(m *Job) bool { return v.nears(j, m) })
+}
+
+// nears reports whether a Job has affinity, and all its terms select another's Pods, or its own, at
+// least perhaps. That is found out once in a judgement, whatever views it takes.
+func (v view) nears(j, other *Job) bool {
+	return len(j.affinity) > 0 && v.work.nears(j, other, func() bool {
+		return !slices.ContainsFunc(j.affinity, func(t term) bool { return v.matches(&t, other, affinityField) == no })
+	})
 }
 
 // toKeep is nil if none of the node's Pods is selected, or one is that lasts anyway.

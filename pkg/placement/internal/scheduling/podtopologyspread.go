@@ -105,7 +105,7 @@ func (s *spreadState) read(counts *spreadCounts, c *constraint) {
 			counts.included++
 		}
 	}
-	if s.view.moment == Ever && s.job.countsMates(c) {
+	if s.view.moment == Ever && s.countsMates(c) {
 		for domain := range counts.helping { // Pods of mates are where that helps
 			counts.helping[domain] = notIncluded
 		}
@@ -129,9 +129,10 @@ func (s *spreadState) read(counts *spreadCounts, c *constraint) {
 }
 
 // countsMates reports whether a constraint selects Pods of mates.
-func (j *Job) countsMates(c *constraint) bool {
-	return !c.selector.Empty() && slices.ContainsFunc(j.mates, func(m *Job) bool {
-		return m.namespace == j.namespace && c.selector.Matches(m.labels)
+func (s *spreadState) countsMates(c *constraint) bool {
+	return !c.selector.Empty() && slices.ContainsFunc(s.job.mates, func(m *Job) bool {
+		s.view.work.spend(c.selector.work, spreadField)
+		return m.namespace == s.job.namespace && c.selector.Matches(m.labels)
 	})
 }
 

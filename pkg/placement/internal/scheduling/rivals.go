@@ -46,7 +46,7 @@ func (c *contest) rivalOf(m *attendant) rival {
 		apart:     conflict(c.ports, m.ports),
 		devices:   c.trial != nil && m.trial != nil,
 		volumes:   c.view.share(c.Job, m.Job),
-		near:      c.view.nears(c.Job.affinity, m.Job),
+		near:      c.view.nears(c.Job, m.Job),
 		takes:     make([]int64, len(c.insufficient)),
 	}
 	r.apart = r.apart || r.devices || r.volumes
@@ -66,14 +66,13 @@ func (c *contest) rivalOf(m *attendant) rival {
 // barByTerms adds the terms of anti-affinity that select a Job's Pods, at least perhaps.
 func (c *contest) barByTerms(r *rival, terms []term, of *Job) {
 	for i := range terms {
-		c.work.spend(terms[i].work+terms[i].selector.work, antiAffinityField)
-		matches := c.view.matches(&terms[i], of)
+		matches := c.view.matches(&terms[i], of, antiAffinityField)
 		if matches == no {
 			continue
 		}
 		b := c.barrier(r, c.view.topologies.by(terms[i].key, c.work, antiAffinityField))
 		b.sure = matches == yes
-		if r.confined(c.view, terms[i].key) {
+		if r.confined(terms[i].key) {
 			b.pods = 1
 		}
 		r.barred = append(r.barred, b)
@@ -87,6 +86,7 @@ func (c *contest) barBySpread(r *rival) {
 	}
 	for i := range c.Job.spread {
 		of, counts := &c.Job.spread[i], &c.spread.counts[i]
+		c.work.spend(of.selector.work, spreadField)
 		switch {
 		case of.selector.Empty() || !of.selector.Matches(r.labels): // see countsMates
 		case of.counted():
@@ -114,21 +114,11 @@ func (c *contest) barrier(r *rival, t topology) barrier {
 }
 
 // confined reports whether all Pods of a rival must be in one domain of a label.
-func (r *rival) confined(v view, key string) bool {
+func (r *rival) confined(key string) bool {
 	if !slices.ContainsFunc(r.affinity, func(t term) bool { return t.key == key }) {
 		return false
 	}
-	return r.nearby.bySelf && r.nearby.choosesFirst() && !v.nearMates(r.Job)
-}
-
-// nearMates reports whether mates satisfy the Job's affinity.
-func (s *Snapshot) nearMates(j *Job) bool {
-	return slices.ContainsFunc(j.mates, func(m *Job) bool { return s.nears(j.affinity, m) })
-}
-
-// nears reports whether there are terms, and all select a Job's Pods, at least perhaps.
-func (s *Snapshot) nears(terms []term, j *Job) bool {
-	return len(terms) > 0 && !slices.ContainsFunc(terms, func(t term) bool { return s.matches(&t, j) == no })
+	return r.nearby.bySelf && r.nearby.choosesFirst() && !r.nearby.byMates
 }
 
 // counted is how many Pods of rivals the member's constraints of topology spread count.

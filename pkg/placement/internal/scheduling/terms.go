@@ -50,12 +50,13 @@ func termsOf(namespace string, own labels.Labels, required []corev1.PodAffinityT
 	return terms
 }
 
-// matches says whether a term selects the Job's own Pods.
-func (s *Snapshot) matches(t *term, j *Job) certainty {
+// matches says whether a term selects a Job's Pods. It's work for a field.
+func (v view) matches(t *term, j *Job, field string) certainty {
+	v.work.spend(t.work+t.selector.work, field)
 	if !t.selector.Matches(j.labels) {
 		return no
 	}
-	return t.covers(j.namespace, s.Namespaces)
+	return t.covers(j.namespace, v.Namespaces)
 }
 
 // selectBy chooses the Pods that match all of some terms, for sure or perhaps. It's work for a

@@ -45,10 +45,12 @@ type budget struct {
 	expired    func() bool
 	// selected are the Pods by the selectors of the Job, as far as anybody asked.
 	selected map[*podSelector]*selection
+	// near is which Jobs want to be near which others, as far as anybody asked.
+	near map[[2]*Job]bool
 }
 
 func newBudget(left int, expired func() bool) *budget {
-	return &budget{left: left, look: left - lookEvery, expired: expired, selected: map[*podSelector]*selection{}}
+	return &budget{left: left, look: left - lookEvery, expired: expired, selected: map[*podSelector]*selection{}, near: map[[2]*Job]bool{}}
 }
 
 // once finds out which Pods a selector of the Job selects, if that isn't known.
@@ -62,6 +64,20 @@ func (b *budget) once(by *podSelector, find func() *selection) *selection {
 		b.selected[by] = found
 	}
 	return found
+}
+
+// nears finds out whether a Job wants to be near another, if that isn't known.
+func (b *budget) nears(j, other *Job, find func() bool) bool {
+	if b == nil {
+		return find()
+	}
+	b.spend(checkWork, affinityField)
+	near, is := b.near[[2]*Job{j, other}]
+	if !is {
+		near = find()
+		b.near[[2]*Job{j, other}] = near
+	}
+	return near
 }
 
 // tooMuch is the field of the Job for which no work is left. To panic with it ends what is deep
