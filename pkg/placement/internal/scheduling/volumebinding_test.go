@@ -1,6 +1,7 @@
 package scheduling
 
 import (
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/storage/volume"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
 // storage has one claim "data" of class "late", which waits for its first Pod.
@@ -134,6 +137,34 @@ func TestSmallClaimsFirst(t *testing.T) {
 		}
 	})
 	expect(t, job.Judge(s, 1), FitsNow, 1, "")
+}
+
+// However many volumes are used already, finding some for one more Pod copies none of them, and
+// leaves them as they are.
+func TestUsedVolumesArentCopied(t *testing.T) {
+	const many = 100_000
+	w := &world{}
+	w.node("a")
+	volumes, claim := storage("kubernetes.io/no-provisioner")
+	candidates := []*corev1.PersistentVolume{volumes.local("one", "a"), volumes.local("two", "a")}
+	s := &volumesState{Volumes: volumes, in: view{NewSnapshot(w.nodes, nil, nil), Now, nil}, used: map[string]*corev1.PersistentVolume{}}
+	for i := range many {
+		s.used[fmt.Sprint("used-", i)] = candidates[0]
+	}
+	for claims, want := range map[int]*Reason{1: nil, 2: nil, 3: &noVolume} {
+		bindings := make([]binding, claims)
+		for i := range bindings {
+			bindings[i] = binding{claim: claim, candidates: candidates}
+		}
+		var reason *Reason
+		cost := costtest.Of(func() { reason = s.match(bindings, w.nodes[0], s.used) })
+		if reason != want || cost > 1<<20 || len(s.used) != many {
+			t.Errorf("%d claims: %v, %d KiB, %d are used", claims, reason, cost>>10, len(s.used))
+		}
+		if claims > 1 && bindings[0].pv == bindings[1].pv {
+			t.Errorf("%d claims: two get one volume", claims)
+		}
+	}
 }
 
 // A volume is being made for the node that the scheduler chose.

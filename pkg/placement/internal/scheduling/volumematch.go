@@ -107,25 +107,28 @@ func (s *volumesState) bindings(node *corev1.Node) ([]binding, *Reason) {
 	return bindings, nil
 }
 
-// match finds volumes for all bindings, but none that is used.
-func (s *volumesState) match(bindings []binding, node *corev1.Node, used map[string]*corev1.PersistentVolume) *Reason {
-	if len(bindings) > 1 {
-		used = maps.Clone(used)
-	}
-	for i := range bindings {
-		b := &bindings[i]
-		if s.choose(b, node, used); b.pv != nil && len(bindings) > 1 {
-			used[b.pv.Name] = b.pv
-		}
+// match finds volumes for all bindings, but none that is used. Meanwhile, those that it found are
+// used, too.
+func (s *volumesState) match(bindings []binding, node *corev1.Node, used map[string]*corev1.PersistentVolume) (reason *Reason) {
+	tried := 0
+	for ; tried < len(bindings) && reason == nil; tried++ {
+		b := &bindings[tried]
+		s.choose(b, node, used)
 		switch {
 		case b.pv != nil:
+			used[b.pv.Name] = b.pv
 		case !s.provisions(b.claim, node):
-			return &noVolume
+			reason = &noVolume
 		case s.spaceCounts && !s.hasSpace(b.claim, node):
-			return &noSpace
+			reason = &noSpace
 		}
 	}
-	return nil
+	for _, b := range bindings[:tried] {
+		if b.pv != nil {
+			delete(used, b.pv.Name)
+		}
+	}
+	return reason
 }
 
 func (s *volumesState) choose(b *binding, node *corev1.Node, used map[string]*corev1.PersistentVolume) {
