@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -90,7 +91,11 @@ func standing(reports []dispatch.Report) []dispatch.Report {
 func (r *Reconciler) applyParts(ctx context.Context, t *turn, parts []dispatch.PartPlan) (all result, reports []dispatch.Report, err error) {
 	done, errs := make([]result, len(parts)), make([]error, len(parts))
 	r.sideBySide(len(parts), func(i int) {
-		done[i], errs[i] = r.actAll(ctx, &turn{Snapshot: parts[i].Part, record: t.record, known: t.known, allowance: t.allowance}, parts[i].Actions)
+		part := &turn{Snapshot: parts[i].Part, record: t.record, known: t.known, allowance: t.allowance}
+		errs[i] = contained(func() (err error) {
+			done[i], err = r.actAll(ctx, part, parts[i].Actions)
+			return err
+		})
 	})
 	for i := range done {
 		all.add(done[i])
@@ -99,6 +104,17 @@ func (r *Reconciler) applyParts(ctx context.Context, t *turn, parts []dispatch.P
 		}
 	}
 	return all, reports, errors.Join(errs...)
+}
+
+// contained calls a function, and returns a panic as an error, as controller-runtime does for a
+// reconcile: in a goroutine of its own, what a worker has made up must not end the manager.
+func contained(call func() error) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
+		}
+	}()
+	return call()
 }
 
 // concurrently calls a function for each i below n at the same time, and waits for all.
@@ -153,12 +169,20 @@ func (r *Reconciler) act(ctx context.Context, t *turn, action dispatch.Action) (
 	if !ok {
 		return void, nil // its removal enqueues the Job
 	}
-	var did result
-	err := r.inShare(ctx, t, w, func(ctx context.Context) (err error) {
-		did, err = r.doIn(ctx, t, w, action)
+	if !r.acquire(t, w) {
+		return result{}, errWorkerBusy
+	}
+	defer r.limiter.Release(w.Name())
+	return r.actIn(ctx, t, w, action)
+}
+
+// actIn carries out one action in a worker in which the Job has a place.
+func (r *Reconciler) actIn(ctx context.Context, t *turn, w worker, action dispatch.Action) (done result, err error) {
+	err = t.asks(ctx, w, func(ctx context.Context) (err error) {
+		done, err = r.doIn(ctx, t, w, action)
 		return err
 	})
-	return did, err
+	return done, err
 }
 
 // inShare calls what makes requests to a worker within the worker's share of the reconciles.

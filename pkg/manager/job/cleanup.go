@@ -2,8 +2,6 @@ package job
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,7 +26,11 @@ func (r *Reconciler) cleanUp(ctx context.Context, t *turn, actions []dispatch.Mi
 			own := *t
 			own.allowance = r.whole.open(t.Key) // the turn's is given back at the turn's end
 			defer own.allowance.release()
-			done, err := r.actSafely(ctx, &own, w, action)
+			var done result
+			err := contained(func() (err error) {
+				done, err = r.actIn(ctx, &own, w, action)
+				return err
+			})
 			r.limiter.Release(w.Name())
 			if err == nil && !done.changed { // the hub's cache was behind: its next event enqueues the Job
 				t.record.endCleanup(w.Name(), nil)
@@ -43,21 +45,6 @@ func (r *Reconciler) cleanUp(ctx context.Context, t *turn, actions []dispatch.Mi
 			r.enqueueRelated(t.Key)
 		})
 	}
-}
-
-// actSafely carries out one action in a worker, and returns a panic as an error, as
-// controller-runtime does for a reconcile: what a worker has made up must not end the manager.
-func (r *Reconciler) actSafely(ctx context.Context, t *turn, w worker, action dispatch.Action) (done result, err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
-		}
-	}()
-	err = t.asks(ctx, w, func(ctx context.Context) (err error) {
-		done, err = r.doIn(ctx, t, w, action)
-		return err
-	})
-	return done, err
 }
 
 // beginCleanup reports whether no removal of the mirror in a worker is under way, and that one is

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -351,6 +352,36 @@ func TestCleanupThatPanics(t *testing.T) {
 	if !w.running("a") || tries < 5 || tries > 20 {
 		w.fail("%d tries in ten minutes:\n%s", tries, w.state())
 	}
+}
+
+// What a worker has made up brings what is done there for a shard to panic, in a goroutine of its
+// own: the manager goes on, the shard in the other worker runs, and this one is tried again.
+func TestAShardThatPanics(t *testing.T) {
+	w := newWorld(t)
+	var oneAtATime sync.Mutex // the world is for one goroutine
+	w.sideBySide = func(n int, call func(int)) {
+		concurrently(n, func(i int) {
+			oneAtATime.Lock()
+			defer oneAtATime.Unlock()
+			call(i)
+		})
+	}
+	tries := 0
+	w.refuses = func(sent write) error {
+		if sent.server == "a" {
+			tries++
+			panic("made up")
+		}
+		return nil
+	}
+	w.submits(divisible(40, 16))
+	w.step(10 * time.Second)
+	if w.worker("b").running.Len() == 0 || tries < 2 {
+		w.fail("%d tries:\n%s", tries, w.state())
+	}
+	w.refuses = nil
+	w.finishAll()
+	w.expectComplete("0-39")
 }
 
 // madeUpDevices has whoever allocates a worker's devices panic.

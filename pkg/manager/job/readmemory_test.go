@@ -194,7 +194,7 @@ func TestASlowWorkerHoldsUpNoLargeJobs(t *testing.T) {
 	}
 	asks := func(a *allowance) {
 		go func() {
-			_, err := w.actSafely(t.Context(), &turn{Snapshot: &dispatch.Snapshot{Key: a.key}, allowance: a}, slow, dispatch.SeedMirror{At: dispatch.At{Mirror: aJob("large")}})
+			_, err := w.actIn(t.Context(), &turn{Snapshot: &dispatch.Snapshot{Key: a.key}, allowance: a}, slow, dispatch.SeedMirror{At: dispatch.At{Mirror: aJob("large")}})
 			a.release()
 			done <- err
 		}()
