@@ -4,11 +4,14 @@ package decoded
 
 import (
 	"encoding/binary"
+	"errors"
 	"math"
 	"reflect"
 	"strconv"
 	"strings"
 	"sync"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/jobferry/jobferry/pkg/util/quantities"
 )
@@ -20,13 +23,20 @@ const (
 	textBytes  = 16 // of a text in a list, by exact estimates
 )
 
-// Message returns about what decoding a message of a type allocates beside its own struct, and
-// whether it has a costly quantity. It reads no further than to the first one, or until the bytes
-// exceed a limit.
-func Message(of reflect.Type, data []byte, limit int64) (bytes int64, costly bool) {
+// What mayn't be decoded: whoever computes with the one may be busy for ever, and the other can't
+// be encoded in JSON.
+var (
+	ErrCostly  = errors.New("a costly quantity")
+	ErrNeither = errors.New("a value that is neither a number nor a text")
+)
+
+// Message returns about what decoding a message of a type allocates beside its own struct, and an
+// error if it has something that mayn't be decoded. It reads no further than to the first such
+// thing, or until the bytes exceed a limit.
+func Message(of reflect.Type, data []byte, limit int64) (bytes int64, refused error) {
 	e := estimate{left: limit}
 	e.message(of, data)
-	return limit - e.left, e.costly
+	return limit - e.left, e.refused
 }
 
 // unknown is the size of what can't be encoded: more than anything has.
@@ -54,11 +64,11 @@ func Exact(o interface{ Marshal() ([]byte, error) }) int64 {
 	return math.MaxInt64 - e.left
 }
 
-// estimate subtracts what decoding allocates from what may be allocated, and looks for costly
-// quantities.
+// estimate subtracts what decoding allocates from what may be allocated, and looks for what mayn't
+// be decoded.
 type estimate struct {
-	left   int64
-	costly bool
+	left    int64
+	refused error
 	// exact: no list grows.
 	exact bool
 }
@@ -67,7 +77,7 @@ type estimate struct {
 func (e *estimate) message(of reflect.Type, data []byte) {
 	fields := fieldsOf(of)
 	before, nth := uint32(0), 0
-	for len(data) > 0 && e.left >= 0 && !e.costly {
+	for len(data) > 0 && e.left >= 0 && e.refused == nil {
 		tag, n := varint(data)
 		if n <= 0 {
 			return
@@ -80,7 +90,7 @@ func (e *estimate) message(of reflect.Type, data []byte) {
 		size, field := 0, fields[number]
 		switch tag & 7 {
 		case 0:
-			_, size = varint(data)
+			size = e.varint(of, number, data)
 			e.numbers(field, 1)
 		case 1:
 			size = 8
@@ -108,6 +118,20 @@ func (e *estimate) message(of reflect.Type, data []byte) {
 	}
 }
 
+// numberOrText is a type of which typeField says what a value is.
+var numberOrText = reflect.TypeFor[intstr.IntOrString]()
+
+const typeField = 1
+
+// varint returns the size of a number in a message of some type.
+func (e *estimate) varint(of reflect.Type, number uint32, data []byte) (size int) {
+	value, size := varint(data)
+	if of == numberOrText && number == typeField && value > uint64(intstr.String) {
+		e.refused = ErrNeither
+	}
+	return size
+}
+
 // numbers charges some more numbers of a list, if the field is one: twice and a little, as slices
 // grow.
 func (e *estimate) numbers(of field, count int) {
@@ -129,7 +153,9 @@ func (e *estimate) field(in, of reflect.Type, nth int, content []byte) {
 	switch {
 	case in == quantities.Type:
 		e.left -= allocated(content)
-		e.costly = e.costly || quantities.IsCostly(string(content)) // its only field
+		if quantities.IsCostly(string(content)) { // its only field
+			e.refused = ErrCostly
+		}
 	case of == nil: // bytes, which are copied
 		e.left -= allocated(content)
 	case of.Kind() == reflect.Map:

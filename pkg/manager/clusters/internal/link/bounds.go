@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/decoded"
 	"github.com/jobferry/jobferry/pkg/util/mediatype"
 	"github.com/jobferry/jobferry/pkg/util/quantities"
 )
@@ -53,6 +54,13 @@ func tooLarge(req *http.Request, what string, limit, decoded int) *BoundError {
 		"%s to %s %s is larger than %s, or %s when it's decoded, which no API server sends: "+
 			"check what answers at the kubeconfig's server",
 		what, req.Method, req.URL.Path, size(limit), size(decoded))}
+}
+
+func neither(req *http.Request) *BoundError {
+	return &BoundError{v1alpha1.ReasonAnswerTooLarge, fmt.Sprintf(
+		"the answer to %s %s has a value that is to be a number or a text, and is neither, "+
+			"which no API server sends: check what answers at the kubeconfig's server",
+		req.Method, req.URL.Path)}
 }
 
 func tooCostly(req *http.Request) *BoundError {
@@ -126,6 +134,8 @@ func bound(class requestClass, resp *http.Response, h *hold, broken func(*BoundE
 			return tooLarge(resp.Request, what, limit, most)
 		case errors.Is(err, errCostly):
 			return tooCostly(resp.Request)
+		case errors.Is(err, errNeither):
+			return neither(resp.Request)
 		}
 		return nil
 	}}
@@ -168,7 +178,8 @@ var maxBytes = map[requestClass]int{
 // These are returned instead of bytes that break a bound.
 var (
 	errTooLarge = errors.New("too large")
-	errCostly   = errors.New("a quantity that takes too long")
+	errCostly   = decoded.ErrCostly
+	errNeither  = decoded.ErrNeither
 )
 
 // boundedBody is the body of an answer up to its bound.

@@ -216,7 +216,7 @@ func TestMetadataIsRead(t *testing.T) {
 	all := &metav1.PartialObjectMetadataList{Items: make([]metav1.PartialObjectMetadata, 1)}
 	all.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadataList"))
 	all.APIVersion = "meta.k8s.io/v1"
-	all.Items[0].Annotations = map[string]string{"a": strings.Repeat("x", 2*alwaysSmall)}
+	all.Items[0].Annotations = map[string]string{"a": strings.Repeat("x", 2<<10)}
 	var out bytes.Buffer
 	if err := protobuf.NewSerializer(metadata, metadata).Encode(all, &out); err != nil {
 		t.Fatal(err)
@@ -328,7 +328,7 @@ func TestErrorsAreSmall(t *testing.T) {
 		class             requestClass
 	}{
 		"a refusal":           {jsonType, `{"kind":"Status","apiVersion":"v1","message":"no","details":{"causes":[{"field":"x"}]}}`, true, informerRequest},
-		"in protobuf":         {protobufType, string(inProtobuf(t, &metav1.Status{Message: "no"})), true, informerRequest},
+		"in protobuf":         {protobufType, string(inProtobuf(t, &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Message: "no"})), true, informerRequest},
 		"a long message":      {jsonType, large, false, informerRequest},
 		"what was written":    {jsonType, large, true, jobRequest},
 		"Jobs in place of it": {protobufType, string(repeated(t, 1000, "JobList", 2)), false, probeRequest},

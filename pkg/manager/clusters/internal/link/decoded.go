@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/jobferry/jobferry/pkg/util/decoded"
-	"github.com/jobferry/jobferry/pkg/util/quantities"
 )
 
 // metadata has the kinds of answers that are the metadata of objects of any kind.
@@ -25,18 +24,12 @@ var metadata = func() *runtime.Scheme {
 // two bytes are a Pod, which is a struct of more than a kilobyte.
 const maxDecodedBytes = 64 << 20
 
-// alwaysSmall is the size up to which nothing becomes much larger than smallAnswer.
-const alwaysSmall = 1 << 10
-
 // magic begins each object in protobuf.
 var magic = []byte("k8s\x00")
 
 // checkObject returns what an object in protobuf becomes, or why it mayn't be decoded: it would be
-// too large, or has a costly quantity. What client-go refuses to decode passes.
+// too large, or decoded refuses what it has. What client-go refuses to decode passes.
 func checkObject(data []byte) (size int64, err error) {
-	if isPlain(data) {
-		return 0, nil
-	}
 	raw, ok := bytes.CutPrefix(data, magic)
 	var envelope runtime.Unknown
 	if !ok || envelope.Unmarshal(raw) != nil {
@@ -54,25 +47,17 @@ func checkObject(data []byte) (size int64, err error) {
 	if err != nil {
 		return 0, errTooLarge // without a kind, client-go takes it for what it has asked for
 	}
-	size, costly := decoded.Message(reflect.TypeOf(object).Elem(), envelope.Raw, maxDecodedBytes)
-	switch {
-	case costly:
-		return 0, errCostly
-	case size > maxDecodedBytes:
-		return 0, errTooLarge
+	size, err = decoded.Message(reflect.TypeOf(object).Elem(), envelope.Raw, maxDecodedBytes)
+	if err == nil && size > maxDecodedBytes {
+		err = errTooLarge
 	}
-	return size, nil
-}
-
-// isPlain reports whether an answer is small, and has nothing costly.
-func isPlain(data []byte) bool {
-	return len(data) <= alwaysSmall && !quantities.MayHaveCostly(data)
+	return size, err
 }
 
 // checkEvent is checkObject for an event of a watch.
 func checkEvent(frame []byte) (size int64, err error) {
 	var event metav1.WatchEvent
-	if isPlain(frame) || event.Unmarshal(frame) != nil {
+	if event.Unmarshal(frame) != nil {
 		return 0, nil
 	}
 	return checkObject(event.Object.Raw)

@@ -6,14 +6,17 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"strings"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // What stands for a quantity until it's encoded, and as long a one that keeps whoever compares it
@@ -173,6 +176,33 @@ func TestTricksOfQuantities(t *testing.T) {
 		var broken *BoundError
 		if err := passes(t, "/x", protobufType, body); !errors.As(err, &broken) {
 			t.Errorf("protobuf, %s: %v", name, err)
+		}
+	}
+}
+
+// TestNeitherNumberNorText: a small Job with a port that can't be encoded in JSON isn't decoded, in
+// whichever way it comes. A number and a text are.
+func TestNeitherNumberNorText(t *testing.T) {
+	for port, refused := range map[intstr.IntOrString]bool{
+		intstr.FromInt32(80): false, intstr.FromString("http"): false,
+		{Type: 2}: true, {Type: -1}: true, {Type: math.MaxInt64}: true,
+	} {
+		probe := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Port: port}}}
+		job := &batchv1.Job{
+			TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
+			Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+				Containers: []corev1.Container{{LivenessProbe: probe}},
+			}}},
+		}
+		text := inProtobuf(t, job)
+		for as, err := range map[string]error{
+			"an answer": passes(t, "/x", protobufType, string(text)),
+			"an event":  passes(t, "/x?watch=true", protobufType+";stream=watch", strings.Repeat(inEvent(t, text), 2)),
+		} {
+			var broken *BoundError
+			if errors.As(err, &broken) != refused {
+				t.Errorf("%+v, %s: %v", port, as, err)
+			}
 		}
 	}
 }
