@@ -135,8 +135,12 @@ func (d *drift) foreign() []Note {
 	if isLarge(&d.projected.Spec.Template) { // the mirror has little of it
 		return []Note{{Field: "spec.template", Message: changed}}
 	}
+	is, err := tree(&got)
+	if err != nil {
+		return []Note{{Field: "spec", Message: notEncoded}}
+	}
 	var notes []Note
-	for _, f := range slices.Sorted(uncovered("spec", tree(&wanted), tree(&got))) {
+	for _, f := range slices.Sorted(uncovered("spec", treeOf(&wanted), is)) {
 		notes = append(notes, Note{Field: f, Message: changed})
 	}
 	return notes

@@ -17,7 +17,7 @@ import (
 // wholeWith is a hub Job with recent fields: one of the spec, and one of the container.
 func wholeWith(t *testing.T, hub *batchv1.Job, ofSpec, ofContainer any) *Whole {
 	t.Helper()
-	sent := tree(hub)
+	sent := treeOf(hub)
 	spec := sent["spec"].(map[string]any)
 	if ofSpec != nil {
 		spec["future"] = ofSpec

@@ -25,9 +25,15 @@ type Patch struct {
 	exact  bool
 }
 
-func newPatch(mirror, want *batchv1.Job, notes []Note) Patch {
+// newPatch returns a Refuse for what a worker has made up, and can't be encoded.
+func newPatch(mirror, want *batchv1.Job, notes []Note) Action {
 	p := Patch{Notes: notes, mirror: mirror}
-	p.diff = mergeDiff(tree(mirror), tree(want))
+	is, err := tree(mirror)
+	next, errNext := tree(want)
+	if err != nil || errNext != nil {
+		return Refuse{"spec", notEncoded}
+	}
+	p.diff = mergeDiff(is, next)
 	for _, part := range []string{"metadata", "spec"} {
 		fields, _ := p.diff[part].(map[string]any)
 		for field := range fields {
@@ -66,11 +72,18 @@ func (p Patch) divides() bool {
 // Diff is the patch without preconditions: equal changes of one mirror have equal diffs.
 func (p Patch) Diff() string { return string(mustMarshal(p.diff)) }
 
+// notEncoded is what a note says of an object that no API server stores.
+const notEncoded = "the worker sends a value that can't be encoded"
+
 // Unmet names the changes of the patch that the worker's answer doesn't have, because its admission
 // reverts them. A retry is of no use until the hub Job or the worker changes.
 func (p Patch) Unmet(answer *batchv1.Job) []Note {
+	got, err := tree(p.read(answer))
+	if err != nil {
+		return []Note{{Field: "spec", Message: notEncoded}}
+	}
 	var notes []Note
-	for _, path := range unmet(p.diff, tree(p.read(answer))) {
+	for _, path := range unmet(p.diff, got) {
 		notes = append(notes, Note{Field: path, Message: "changed back by the worker's admission"})
 	}
 	return notes
@@ -122,11 +135,17 @@ func unmet(patch, object map[string]any) []string {
 	return paths
 }
 
-// tree returns the JSON values of an API object, or of a part of one.
-func tree(v any) map[string]any {
-	out, err := runtime.DefaultUnstructuredConverter.ToUnstructured(v)
+// tree returns the JSON values of an API object, or of a part of one. It fails for some that a
+// worker's API server has made up.
+func tree(v any) (map[string]any, error) {
+	return runtime.DefaultUnstructuredConverter.ToUnstructured(v) //nolint:wrapcheck // no caller shows it
+}
+
+// treeOf is tree for what the hub's API server has validated, and for a status.
+func treeOf(v any) map[string]any {
+	out, err := tree(v)
 	if err != nil {
-		panic(fmt.Sprintf("%T must convert: %v", v, err)) // can't fail: API types only
+		panic(fmt.Sprintf("%T must convert: %v", v, err))
 	}
 	return out
 }
@@ -175,7 +194,7 @@ func patchBytes(job *batchv1.Job, patch map[string]any, exact bool) []byte {
 // finalizers. The API server refuses it if the Job has changed since then, because the spec decides
 // which status is valid, and lists are replaced as a whole.
 func StatusPatch(job *batchv1.Job, next *batchv1.JobStatus, finalizers []string) []byte {
-	patch := map[string]any{"status": mergeDiff(tree(&job.Status), tree(next))}
+	patch := map[string]any{"status": mergeDiff(treeOf(&job.Status), treeOf(next))}
 	if !slices.Equal(finalizers, job.Finalizers) {
 		patch["metadata"] = map[string]any{"finalizers": finalizers}
 	}

@@ -11,6 +11,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
@@ -42,7 +43,7 @@ func applyBytes(t *testing.T, job *batchv1.Job, patch []byte) *batchv1.Job {
 	if err := json.Unmarshal(patch, &p); err != nil {
 		t.Fatal(err)
 	}
-	data, err := json.Marshal(apply(tree(job), p))
+	data, err := json.Marshal(apply(treeOf(job), p))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,6 +122,33 @@ func TestUnmet(t *testing.T) {
 	want := []Note{{"spec.ttlSecondsAfterFinished", "changed back by the worker's admission"}}
 	if diff := cmp.Diff(want, patch.Unmet(after)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// What a worker makes up, and can't be encoded in JSON, is noted: in a mirror in which nothing else
+// is to be changed, in one that a patch is for, and in the answer to a patch.
+func TestWhatCantBeEncoded(t *testing.T) {
+	hub := job().Obj()
+	madeUp := func(m *batchv1.Job) *batchv1.Job {
+		m = m.DeepCopy()
+		m.Spec.Template.Spec.Containers[0].LivenessProbe = &corev1.Probe{
+			ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Port: intstr.IntOrString{Type: 2}}},
+		}
+		return m
+	}
+	note := Note{"spec", notEncoded}
+	m := mirrorOf(hub, aTarget)
+	if got, ok := Drift(hub, madeUp(m), aTarget).(None); !ok || !slices.Contains(got.Notes, note) {
+		t.Errorf("the mirror: %+v", got)
+	}
+	m.Spec.Parallelism = ptr.To[int32](1)
+	if got := Drift(hub, madeUp(m), aTarget); got != Action(Refuse(note)) {
+		t.Errorf("the mirror of a patch: %+v", got)
+	}
+	patch := Drift(hub, m, aTarget).(Patch)
+	patch.Fields = append(patch.Fields, "spec.template") // as if it changed
+	if got := patch.Unmet(madeUp(m)); !slices.Contains(got, note) {
+		t.Errorf("the answer: %+v", got)
 	}
 }
 

@@ -52,9 +52,9 @@ func (w *Whole) Mirror(m *batchv1.Job) (map[string]any, error) {
 	if err := utiljson.Unmarshal(w.spec(), &spec); err != nil {
 		return nil, fmt.Errorf("read the spec that the API server sent: %w", err)
 	}
-	object := tree(&stamped)
+	object := treeOf(&stamped)
 	delete(object, "status")
-	object["spec"] = recentfields.Graft(spec, tree(&w.Job.Spec), object["spec"])
+	object["spec"] = recentfields.Graft(spec, treeOf(&w.Job.Spec), object["spec"])
 	return object, nil
 }
 

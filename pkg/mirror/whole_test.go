@@ -25,7 +25,7 @@ func TestAMirrorLosesNoField(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		typed := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "train", UID: "u", Generation: 3}}
 		fill(t, reflect.ValueOf(&typed.Spec).Elem(), 0)
-		sent := tree(typed)
+		sent := treeOf(typed)
 		future := sprinkle(t, "spec", sent["spec"])
 		whole, err := NewWhole(mustMarshal(sent))
 		if err != nil {
