@@ -1,6 +1,8 @@
 package dispatch
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -233,6 +235,21 @@ func unmetParallelism(tries int, last time.Time) Unmet {
 	return Unmet{
 		Diff: digest.Of(`{"spec":{"parallelism":1}}`), Notes: []mirror.Note{{Field: "spec.parallelism", Message: "changed back"}},
 		Tries: Attempts{Count: tries, Last: last},
+	}
+}
+
+// A worker drops each of very many annotations: few notes of that are kept.
+func TestUnmetOfManyFields(t *testing.T) {
+	notes := make([]mirror.Note, 29_000)
+	for i := range notes {
+		notes[i] = mirror.Note{Field: fmt.Sprint("metadata.annotations.", i), Message: "changed back"}
+	}
+	kept := Unmet{}.Again("a", notes, noon).Notes
+	if cap(kept) > 3*maxUnmetNotes || !slices.Equal(kept[:maxUnmetNotes], notes[:maxUnmetNotes]) || kept[maxUnmetNotes].Field != "28980 more fields" {
+		t.Errorf("%d of %d notes are kept: %v", len(kept), cap(kept), kept)
+	}
+	if few := (Unmet{}).Again("a", notes[:maxUnmetNotes], noon).Notes; len(few) != maxUnmetNotes {
+		t.Errorf("%d notes are kept of %d", len(few), maxUnmetNotes)
 	}
 }
 

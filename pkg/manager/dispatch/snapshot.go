@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -218,17 +219,24 @@ type Unmet struct {
 	// Diff stands for the patch: the same one waits before it is tried again. A patch may be as large
 	// as a Job.
 	Diff digest.Digest
-	// Notes say what became of it.
+	// Notes say what became of it, the first of them, and how many more there are.
 	Notes []mirror.Note
 	// Tries counts how often it was tried in a row.
 	Tries Attempts
 }
+
+// maxUnmetNotes is how many notes of a patch are kept: a Job may have tens of thousands of
+// annotations.
+const maxUnmetNotes = 20
 
 // Again returns the patch after one more attempt, which came out like this.
 func (u Unmet) Again(diff string, notes []mirror.Note, now time.Time) Unmet {
 	of := digest.Of(diff)
 	if u.Diff != of {
 		u.Tries.Count = 0
+	}
+	if more := len(notes) - maxUnmetNotes; more > 0 {
+		notes = append(slices.Clone(notes[:maxUnmetNotes]), mirror.Note{Field: fmt.Sprintf("%d more fields", more), Message: "likewise"})
 	}
 	return Unmet{Diff: of, Notes: notes, Tries: Attempts{Count: u.Tries.Count + 1, Last: now}}
 }
