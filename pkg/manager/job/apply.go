@@ -312,7 +312,7 @@ func (r *Reconciler) refused(ctx context.Context, t *turn, refusal *refusalError
 	if refusal.blocker != nil {
 		o.blocker = r.blockers.watch(refusal.worker, refusal.blocker, t.Key, o.until)
 	}
-	t.record.passOver(refusal.worker, o, r.clock.Now())
+	t.record.passOver(refusal.worker, o)
 	conflictsTotal.WithLabelValues(refusal.worker, refusal.reason).Inc()
 	done := r.tell(ctx, t, dispatch.Report{Reason: refusal.reason, Warning: true,
 		Message: "Worker " + refusal.worker + ": " + why})

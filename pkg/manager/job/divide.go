@@ -166,7 +166,7 @@ func (r *Reconciler) divided(ctx context.Context, t *turn, a dispatch.Divide, d 
 		}
 		movesTotal.WithLabelValues(leave.Worker).Inc()
 		if !leave.Must {
-			t.record.passOver(leave.Worker, obstacle{reason: leave.Reason, until: now.Add(r.options.PassOver)}, now)
+			t.record.passOver(leave.Worker, obstacle{reason: leave.Reason, until: now.Add(r.options.PassOver)})
 		}
 		if shard, was := before.In(leave.Worker); was && !shard.Stopping {
 			r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventMoving,

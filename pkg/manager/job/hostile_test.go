@@ -258,7 +258,7 @@ func TestLongRefusalsAreCut(t *testing.T) {
 	w.submits(aJob("train"))
 	w.step(time.Minute)
 	k := w.store.open(jobKey).read(w.clock.Now())
-	if why := k.passedOver["a"]; why == "" || len(why) > text.MaxMessage {
+	if why := k.passedOver["a"]; why == "" || len(why) > maxObstacle {
 		t.Errorf("%d bytes are remembered of why a is passed over", len(why))
 	}
 	for reason, told := range w.store.open(jobKey).reported.texts {

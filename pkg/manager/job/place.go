@@ -142,7 +142,7 @@ func (r *Reconciler) notePlaced(t *turn, a dispatch.Place, job *batchv1.Job, dec
 	movesTotal.WithLabelValues(a.Leave).Inc()
 	r.traced(t, spans.Span{Name: spans.Moving, Worker: decision.Cluster, From: a.Leave, Start: moveOf(a, now).RanUntil})
 	if !a.Must {
-		t.record.passOver(a.Leave, obstacle{reason: a.Reason, until: now.Add(r.options.PassOver)}, now)
+		t.record.passOver(a.Leave, obstacle{reason: a.Reason, until: now.Add(r.options.PassOver)})
 	}
 	return dispatch.Report{Reason: v1alpha1.EventMoved,
 		Message: fmt.Sprintf("Moved from worker %s to worker %s: %s", a.Leave, decision.Cluster+decision.Proviso(), a.Reason)}

@@ -15,6 +15,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/recentfields"
 	"github.com/jobferry/jobferry/pkg/util/digest"
+	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 // record is all that the manager remembers of one hub Job between two reconciles, and of its
@@ -172,11 +173,11 @@ func (m *mirrorMemory) isTakingBack(uid types.UID) bool { return m.takenBack != 
 
 // states names the states of a hub Job and its mirrors that a status follows from.
 func states(hub *batchv1.Job, mirrors ...*batchv1.Job) string {
-	text := hub.ResourceVersion
+	named := hub.ResourceVersion
 	for _, m := range mirrors {
-		text += "/" + string(m.UID) + "/" + m.ResourceVersion
+		named += "/" + string(m.UID) + "/" + m.ResourceVersion
 	}
-	return text
+	return named
 }
 
 // update changes the memory under the store's lock.
@@ -241,6 +242,12 @@ func (r *record) beginLook(now time.Time) known {
 	if !r.lookDue.IsZero() { // else it may be that of nothing, which isn't written to
 		r.lookDue = time.Time{}
 	}
+	if len(r.passedOver) > 0 { // likewise
+		maps.DeleteFunc(r.passedOver, func(_ string, o obstacle) bool { return now.After(o.until) })
+		if len(r.passedOver) == 0 {
+			r.passedOver = nil
+		}
+	}
 	for worker := range r.mirrors {
 		r.store.expireLocked(r, worker, now)
 	}
@@ -276,11 +283,14 @@ func (r *record) readLocked(now time.Time) known {
 	return k
 }
 
+// maxObstacle is how long the reason of an obstacle is at most, in bytes: a worker may say
+// something else of each Job. The event has more of it.
+const maxObstacle = 256
+
 // passOver remembers why a worker can't take the Job for now.
-func (r *record) passOver(worker string, o obstacle, now time.Time) {
-	o.reason = unique.Make(o.reason).Value() // many Jobs and workers have the same
+func (r *record) passOver(worker string, o obstacle) {
+	o.reason = unique.Make(text.Clean(o.reason, maxObstacle)).Value() // many Jobs and workers have the same
 	r.update(func(m *memory) {
-		maps.DeleteFunc(m.passedOver, func(_ string, before obstacle) bool { return before.until.Before(now) })
 		if m.passedOver == nil {
 			m.passedOver = map[string]obstacle{}
 		}

@@ -143,7 +143,7 @@ func TestForgottenStaysForgotten(t *testing.T) {
 		t.Error("the record isn't forgotten")
 	}
 	rec.await(true)
-	rec.passOver("a", obstacle{reason: "refused", until: noon.Add(time.Hour)}, noon)
+	rec.passOver("a", obstacle{reason: "refused", until: noon.Add(time.Hour)})
 	rec.updateMirror("a", func(m *mirrorMemory) { m.answer = "quota" })
 	if changed := rec.wrote(running(job), noon); changed != nil {
 		t.Errorf("a write's answer changed %v", changed)
@@ -158,13 +158,20 @@ func TestForgottenStaysForgotten(t *testing.T) {
 
 func TestPassedOverExpires(t *testing.T) {
 	rec := newStore(line.NewRuntimes()).open(types.NamespacedName{Name: "one"})
-	rec.passOver("a", obstacle{reason: "name taken", until: noon.Add(time.Minute)}, noon)
-	rec.passOver("b", obstacle{reason: "refused", until: noon.Add(time.Hour)}, noon)
+	rec.passOver("a", obstacle{reason: "name taken", until: noon.Add(time.Minute)})
+	rec.passOver("b", obstacle{reason: "refused", until: noon.Add(time.Hour)})
 	if got, want := rec.read(noon).passedOver, map[string]string{"a": "name taken", "b": "refused"}; !maps.Equal(got, want) {
 		t.Errorf("at first: %v, want %v", got, want)
 	}
-	if got, want := rec.read(noon.Add(2*time.Minute)).passedOver, map[string]string{"b": "refused"}; !maps.Equal(got, want) {
+	later := noon.Add(2 * time.Minute)
+	if got, want := rec.read(later).passedOver, map[string]string{"b": "refused"}; !maps.Equal(got, want) {
 		t.Errorf("later: %v, want %v", got, want)
+	}
+	if rec.beginLook(later); len(rec.passedOver) != 1 {
+		t.Errorf("after a look, it has %v", rec.passedOver)
+	}
+	if rec.beginLook(noon.Add(2 * time.Hour)); rec.passedOver != nil {
+		t.Errorf("after the last look, it has %v", rec.passedOver)
 	}
 }
 
