@@ -71,6 +71,7 @@ func newInformer(from informerSource, changed func()) *informer {
 		changed: changed, breaks: from.link.Break, clock: from.link.Options().Clock,
 		opens: rate.NewLimiter(watchesPerSecond, watchBurst),
 	}
+	from.intake.worker = from.link.Options().Worker
 	from.intake.malformed = func() { from.link.Malformed(from.resource) }
 	// If the end of a watch means a loss, the probe finds it.
 	logEnd := func(ctx context.Context, _ *cache.Reflector, err error) {

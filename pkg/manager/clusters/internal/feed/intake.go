@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/jobferry/jobferry/pkg/manager/packed"
+	"github.com/jobferry/jobferry/pkg/manager/workerpanic"
 	"github.com/jobferry/jobferry/pkg/util/digest"
 	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
@@ -24,6 +25,8 @@ type intake struct {
 	example object
 	// slim removes from an object what isn't read; false: it isn't to be held at all.
 	slim func(object) (slim object, hold bool)
+	// worker is whose objects these are.
+	worker string
 	// malformed is called for an object with names that no API server stores, which isn't held; nil:
 	// nobody counts them.
 	malformed func()
@@ -123,7 +126,7 @@ func (i *intake) take(from runtime.Object) (object, error) {
 	if !ok {
 		return nil, fmt.Errorf("a %T where a %T was asked for", from, i.example)
 	}
-	o, hold := i.slim(given)
+	o, hold := i.slimmed(given)
 	if hold && !objectnames.Valid(o) {
 		if hold = false; i.malformed != nil {
 			i.malformed()
@@ -151,6 +154,14 @@ func (i *intake) take(from runtime.Object) (object, error) {
 	}
 	i.sizes[key], i.bytes = heldObject{uid, size}, others+size
 	return o, nil
+}
+
+// slimmed is what slim makes of an object. One that makes it panic isn't held.
+func (i *intake) slimmed(given object) (o object, hold bool) {
+	if !workerpanic.Contain(i.worker, func() { o, hold = i.slim(given) }) {
+		return given, false
+	}
+	return o, hold
 }
 
 // leave counts an object no more, and reports whether it was held.
@@ -201,7 +212,7 @@ func (i *intake) pass(event watch.Event) (passed watch.Event, pass bool, err err
 		}
 		event.Type = watch.Deleted // it isn't one of ours any more
 	}
-	slim, _ := i.slim(given)
+	slim, _ := i.slimmed(given)
 	pass, err = i.leave(slim)
 	switch {
 	case err != nil && !objectnames.Valid(slim):

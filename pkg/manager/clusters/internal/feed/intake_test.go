@@ -293,6 +293,41 @@ func TestAnIntakeCountsWhatIsHeld(t *testing.T) {
 	}
 }
 
+// TestAnObjectThatCantBeRead: what a worker has made up, and makes whoever reads it panic, isn't
+// held, and others are.
+func TestAnObjectThatCantBeRead(t *testing.T) {
+	into := mirrorIntake(func() int { return DefaultMaxMirrors })
+	slim := into.slim
+	into.slim = func(o object) (object, bool) {
+		if o.GetGenerateName() != "" {
+			panic("made up")
+		}
+		return slim(o)
+	}
+	into.clear()
+	bad := func(i int) *batchv1.Job {
+		job := forged(i, 10)
+		job.GenerateName = "made up"
+		return job
+	}
+	for i, step := range []struct {
+		event watch.EventType
+		job   *batchv1.Job
+		pass  bool
+		held  int
+	}{
+		{watch.Added, bad(1), false, 0},
+		{watch.Added, forged(2, 10), true, 1},
+		{watch.Modified, bad(2), true, 0},
+		{watch.Added, forged(3, 10), true, 1},
+		{watch.Deleted, bad(3), true, 0},
+	} {
+		if _, pass, err := into.pass(watch.Event{Type: step.event, Object: step.job}); pass != step.pass || into.held() != step.held || err != nil {
+			t.Errorf("step %d: passed: %t, %d are held, %v", i, pass, into.held(), err)
+		}
+	}
+}
+
 // TestAListIsReadInPages: what an honest API server has too much of for one page comes in smaller
 // ones, those after it in larger ones, and an answer that never ends is noticed.
 func TestAListIsReadInPages(t *testing.T) {
