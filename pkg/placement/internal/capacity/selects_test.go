@@ -67,7 +67,7 @@ func TestAntiAffinityToItselfIsCheap(t *testing.T) {
 		if got := shapeOfPod(pod).OnePerNode(); got != test.want {
 			t.Errorf("%s: one per node: %v", name, got)
 		}
-		if cost := costtest.Of(func() { shapeOfPod(pod) }); cost > 128<<10 {
+		if cost := costtest.Of(func() { shapeOfPod(pod) }); cost > 192<<10 {
 			t.Errorf("%s: %d KiB are made of it", name, cost>>10)
 		}
 	}
