@@ -296,7 +296,8 @@ func (r readMirrors) Mirror(key types.NamespacedName) (*batchv1.Job, bool) {
 	return r.workerCluster.Mirror(key)
 }
 
-// A worker names one mirror, which takes long to be read, as the owner of an object again and again.
+// A worker names one mirror, which takes long to be read, as the owner of an object again and
+// again.
 func TestAMirrorOfManyOwnersIsReadOnce(t *testing.T) {
 	reads := 0
 	finished := finishedIn(readMirrors{workerCluster{nil, map[string]*batchv1.Job{"m": {}}}, &reads}, "team")
