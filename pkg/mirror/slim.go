@@ -137,7 +137,8 @@ func Light(job *batchv1.Job) bool {
 
 // What a cache holds of a mirror's lists at most. A status with more conditions or uncounted Pods
 // breaks a rule, and an API server stores no more rules. A worker's admin who gives a mirror more
-// finalizers loses those that the manager doesn't see when it removes its own.
+// finalizers loses those that the manager doesn't see when it removes its own. Of a message, the
+// begin is held.
 const (
 	maxHeldConditions = 100
 	maxHeldMessage    = 2 * text.MaxMessage // the hub shows half of that
@@ -154,9 +155,11 @@ const (
 func cutLists(job *batchv1.Job) {
 	s, spec := &job.Status, &job.Spec
 	s.Conditions = cut(s.Conditions, maxHeldConditions)
-	for i := range s.Conditions {
-		if c := &s.Conditions[i]; len(c.Message) > maxHeldMessage {
-			c.Message = strings.Clone(c.Message[:maxHeldMessage])
+	if slices.ContainsFunc(s.Conditions, func(c batchv1.JobCondition) bool { return len(c.Message) > maxHeldMessage }) {
+		s.Conditions = slices.Clone(s.Conditions) // others may have them, too
+		for i := range s.Conditions {
+			c := &s.Conditions[i]
+			c.Message = strings.Clone(c.Message[:min(len(c.Message), maxHeldMessage)])
 		}
 	}
 	job.Finalizers = cut(job.Finalizers, maxHeldFinalizers)

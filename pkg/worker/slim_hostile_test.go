@@ -256,6 +256,22 @@ func TestALongReleaseEnds(t *testing.T) {
 	}
 }
 
+// Pods that can't be released, which takes long to find out, don't keep a Job from being looked at.
+func TestPodsThatCantBeReleased(t *testing.T) {
+	other := func(p *corev1.Pod) { p.Labels["job"] = "other" }
+	c := newCluster(t, Options{}, aJob(), aPod("a", other), aPod("b", other))
+	c.refuse = func(sent string, _ client.Object) error {
+		if sent != "patch" {
+			return nil
+		}
+		c.clock.Step(syncAtMost + time.Second)
+		return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Pod").GroupKind(), "a", nil)
+	}
+	if c.mustSync(); c.count("status") == 0 {
+		t.Error("nothing is decided")
+	}
+}
+
 // The refusal of a Pod may name everything in it.
 func TestLongRefusalsAreCut(t *testing.T) {
 	c := newCluster(t, Options{}, aJob())

@@ -85,13 +85,16 @@ func (r *reconciler) adoptAndRelease(
 		known.noteAdopted(adopted)
 		o.Owned = append(o.Owned, adopted)
 	}
+	released := false // those that can't be released don't keep the Job from being looked at
 	for _, p := range o.Release {
-		if r.clock.Now().After(until) {
+		if released && r.clock.Now().After(until) {
 			return nil, errNotAllAdopted
 		}
-		if err := r.pods.release(ctx, job, p); client.IgnoreNotFound(err) != nil && !apierrors.IsInvalid(err) {
+		err := r.pods.release(ctx, job, p)
+		if client.IgnoreNotFound(err) != nil && !apierrors.IsInvalid(err) {
 			return nil, fmt.Errorf("release Pod %s: %w", p.Name, err)
 		}
+		released = released || err == nil
 	}
 	return o.Owned, nil
 }

@@ -156,12 +156,21 @@ func (i *intake) take(from runtime.Object) (object, error) {
 	return o, nil
 }
 
-// slimmed is what slim makes of an object. One that makes it panic isn't held.
+// slimmed is what slim makes of an object. One that makes it panic isn't held, and only its names
+// are passed on.
 func (i *intake) slimmed(given object) (o object, hold bool) {
-	if !workerpanic.Contain(i.worker, func() { o, hold = i.slim(given) }) {
-		return given, false
+	if workerpanic.Contain(i.worker, func() { o, hold = i.slim(given) }) {
+		return o, hold
 	}
-	return o, hold
+	names, is := reflect.New(reflect.TypeOf(i.example).Elem()).Interface().(object)
+	if !is {
+		return given, false // it is what the example is
+	}
+	names.SetNamespace(given.GetNamespace())
+	names.SetName(given.GetName())
+	names.SetUID(given.GetUID())
+	names.SetResourceVersion(given.GetResourceVersion())
+	return names, false
 }
 
 // leave counts an object no more, and reports whether it was held.
