@@ -12,7 +12,6 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/util/decoded"
 	"github.com/jobferry/jobferry/pkg/util/digest"
-	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 // A cache holds a Pod template that has maxHeldTemplate bytes of protobuf at most, and that takes
@@ -137,11 +136,9 @@ func Light(job *batchv1.Job) bool {
 
 // What a cache holds of a mirror's lists at most. A status with more conditions or uncounted Pods
 // breaks a rule, and an API server stores no more rules. A worker's admin who gives a mirror more
-// finalizers loses those that the manager doesn't see when it removes its own. Of a message, the
-// begin is held.
+// finalizers loses those that the manager doesn't see when it removes its own.
 const (
 	maxHeldConditions = 100
-	maxHeldMessage    = 2 * text.MaxMessage // the hub shows half of that
 	maxHeldUncounted  = MaxUncountedPods + 1
 	maxHeldFinalizers = 100
 	maxHeldRules      = 20
@@ -155,13 +152,6 @@ const (
 func cutLists(job *batchv1.Job) {
 	s, spec := &job.Status, &job.Spec
 	s.Conditions = cut(s.Conditions, maxHeldConditions)
-	if slices.ContainsFunc(s.Conditions, func(c batchv1.JobCondition) bool { return len(c.Message) > maxHeldMessage }) {
-		s.Conditions = slices.Clone(s.Conditions) // others may have them, too
-		for i := range s.Conditions {
-			c := &s.Conditions[i]
-			c.Message = strings.Clone(c.Message[:min(len(c.Message), maxHeldMessage)])
-		}
-	}
 	job.Finalizers = cut(job.Finalizers, maxHeldFinalizers)
 	if u := s.UncountedTerminatedPods; u != nil { // it may be another's, too
 		s.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{Succeeded: cut(u.Succeeded, maxHeldUncounted), Failed: cut(u.Failed, maxHeldUncounted)}

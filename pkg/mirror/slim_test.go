@@ -3,7 +3,6 @@ package mirror
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -113,9 +112,6 @@ func TestSlimMirrorsTakeLittle(t *testing.T) {
 	const many = 200_000
 	for name, row := range map[string]func(*batchv1.Job){
 		"conditions": func(j *batchv1.Job) { j.Status.Conditions = make([]batchv1.JobCondition, many) },
-		"messages": func(j *batchv1.Job) {
-			j.Status.Conditions = slices.Repeat([]batchv1.JobCondition{{Message: strings.Repeat("x", 1<<15)}}, maxHeldConditions)
-		},
 		"finalizers": func(j *batchv1.Job) { j.Finalizers = make([]string, many) },
 		"uncounted Pods": func(j *batchv1.Job) {
 			j.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{Succeeded: make([]types.UID, many), Failed: make([]types.UID, many)}

@@ -169,6 +169,11 @@ const (
 // any.
 var urgentConditions = [...]string{v1alpha1.ConditionReady, v1alpha1.ConditionLost, v1alpha1.ConditionExclusive}
 
+// adminsReasons are those that no worker brings about.
+var adminsReasons = [...]string{
+	v1alpha1.ReasonRemoving, v1alpha1.ReasonDraining, v1alpha1.ReasonCordoned, v1alpha1.ReasonNamespaceSelectorInvalid,
+}
+
 func compareStatus(before, after v1alpha1.WorkerClusterStatus) statusUrgency {
 	before.LastContactTime, after.LastContactTime = nil, nil // isn't written for its own sake
 	switch {
@@ -189,7 +194,11 @@ func isUrgent(before, after *v1alpha1.WorkerClusterStatus) bool {
 	}
 	return slices.ContainsFunc(after.Conditions, func(is metav1.Condition) bool {
 		was := meta.FindStatusCondition(before.Conditions, is.Type)
-		return was == nil || slices.Contains(urgentConditions[:], is.Type) && (was.Status != is.Status || was.Reason != is.Reason)
+		if was == nil {
+			return true
+		}
+		isUrgent := slices.Contains(urgentConditions[:], is.Type) || slices.Contains(adminsReasons[:], is.Reason) || slices.Contains(adminsReasons[:], was.Reason)
+		return isUrgent && (was.Status != is.Status || was.Reason != is.Reason)
 	})
 }
 

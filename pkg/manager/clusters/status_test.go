@@ -67,6 +67,7 @@ func TestCompareStatus(t *testing.T) {
 		"held elsewhere":       {func(s *v1alpha1.WorkerClusterStatus) { s.Conditions[2].Status = metav1.ConditionFalse }, statusUrgent, statusUrgent},
 		"partly checked":       {func(s *v1alpha1.WorkerClusterStatus) { s.Conditions[3].Reason = v1alpha1.ReasonPartlyChecked }, statusLater, statusLater},
 		"not schedulable":      {func(s *v1alpha1.WorkerClusterStatus) { s.Conditions[3].Status = metav1.ConditionFalse }, statusLater, statusLater},
+		"cordoned":             {func(s *v1alpha1.WorkerClusterStatus) { s.Conditions[3].Reason = v1alpha1.ReasonCordoned }, statusUrgent, statusUrgent},
 		"a condition less":     {func(s *v1alpha1.WorkerClusterStatus) { s.Conditions = s.Conditions[:3] }, statusLater, statusUrgent},
 	} {
 		t.Run(name, func(t *testing.T) {
