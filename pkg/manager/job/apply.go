@@ -169,20 +169,17 @@ func (r *Reconciler) act(ctx context.Context, t *turn, action dispatch.Action) (
 	if !ok {
 		return void, nil // its removal enqueues the Job
 	}
-	if !r.acquire(t, w) {
-		return result{}, errWorkerBusy
-	}
-	defer r.limiter.Release(w.Name())
-	return r.actIn(ctx, t, w, action)
+	var done result
+	err := r.inShare(ctx, t, w, r.does(t, w, action, &done))
+	return done, err
 }
 
-// actIn carries out one action in a worker in which the Job has a place.
-func (r *Reconciler) actIn(ctx context.Context, t *turn, w worker, action dispatch.Action) (done result, err error) {
-	err = t.asks(ctx, w, func(ctx context.Context) (err error) {
-		done, err = r.doIn(ctx, t, w, action)
+// does is what carries out one action in a worker.
+func (r *Reconciler) does(t *turn, w worker, action dispatch.Action, done *result) func(context.Context) error {
+	return func(ctx context.Context) (err error) {
+		*done, err = r.doIn(ctx, t, w, action)
 		return err
-	})
-	return done, err
+	}
 }
 
 // inShare calls what makes requests to a worker within the worker's share of the reconciles.
@@ -191,14 +188,14 @@ func (r *Reconciler) inShare(ctx context.Context, t *turn, w worker, call func(c
 	if !r.acquire(t, w) {
 		return errWorkerBusy
 	}
-	defer r.limiter.Release(w.Name())
+	defer r.limiter.release(w.Name())
 	return t.asks(ctx, w, call)
 }
 
 // acquire takes a place of a worker. False: there is none, and the Job waits for one. That doesn't
 // count as time that the worker takes.
 func (r *Reconciler) acquire(t *turn, w worker) bool {
-	has := r.limiter.Acquire(w.Name(), t.Key)
+	has := r.limiter.acquire(w.Name(), t.Key)
 	if !has {
 		t.record.pauseRelease(w.Name(), r.clock.Now())
 	}

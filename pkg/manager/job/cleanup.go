@@ -27,11 +27,8 @@ func (r *Reconciler) cleanUp(ctx context.Context, t *turn, actions []dispatch.Mi
 			own.allowance = r.whole.open(t.Key) // the turn's is given back at the turn's end
 			defer own.allowance.release()
 			var done result
-			err := contained(func() (err error) {
-				done, err = r.actIn(ctx, &own, w, action)
-				return err
-			})
-			r.limiter.Release(w.Name())
+			err := contained(func() error { return own.asks(ctx, w, r.does(&own, w, action, &done)) })
+			r.limiter.release(w.Name())
 			if err == nil && !done.changed { // the hub's cache was behind: its next event enqueues the Job
 				t.record.endCleanup(w.Name(), nil)
 				return

@@ -378,7 +378,7 @@ func TestNoWorkerIsLateForADeletedJobThatWaitsForAPlace(t *testing.T) {
 			if w.hub.jobs[jobKey] == nil || w.worker("a").api.jobs[jobKey] == nil {
 				w.fail("it doesn't wait:\n%s", w.state())
 			}
-			w.limiter.Release("a")
+			w.limiter.release("a")
 			w.step(time.Minute)
 			if w.hub.jobs[jobKey] != nil || w.worker("a").api.jobs[jobKey] != nil {
 				w.fail("it's left:\n%s", w.state())
@@ -408,7 +408,7 @@ func TestAMirrorThatIsTakenBackFromABusyWorkerIsDeleted(t *testing.T) {
 		w.fail("it waits:\n%s", w.state())
 	}
 	for range w.options.WorkerConcurrency {
-		w.limiter.Release("b")
+		w.limiter.release("b")
 	}
 	w.step(time.Minute)
 	if b.api.jobs[jobKey] != nil || len(w.store.records) > 0 {

@@ -10,7 +10,7 @@
 // happens, on the hub or in a worker, one reconcile of that name gathers both objects, does what
 // package dispatch decides, and repeats this until nothing is left to do but to wait.
 //
-//   - triggers.go enqueues Jobs; a turns.Limiter keeps a slow worker from taking all reconciles;
+//   - triggers.go enqueues Jobs; limiter.go keeps a slow worker from taking all reconciles;
 //     startup.go delays the first placements until the workers are connected.
 //   - gather.go reads. What it reads from has no method that writes.
 //   - apply.go carries a plan out: place.go, divide.go and hub.go write to the hub; create.go,

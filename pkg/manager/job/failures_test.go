@@ -202,14 +202,14 @@ func TestActionsAreDeferred(t *testing.T) {
 			w, want := newWorld(t), row.undisturbed(t)
 			row.given(w)
 			others := types.NamespacedName{Name: "others"}
-			for w.limiter.Acquire(worker, others) {
+			for w.limiter.acquire(worker, others) {
 			}
 			w.run()
 			if due, waits := w.due[jobKey]; waits && due.Before(w.clock.Now().Add(2*awaitAtMost)) {
 				w.fail("the Job waits for %v", w.due)
 			}
 			for range 2 {
-				w.limiter.Release(worker)
+				w.limiter.release(worker)
 			}
 			w.expectSameEnd(want)
 		})

@@ -2,7 +2,9 @@ package job
 
 import (
 	"errors"
+	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -13,16 +15,110 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
 
-// defers is how many Jobs are deferred for a worker.
-func (w *world) defers(worker string) int {
-	_, deferred := w.limiter.Of(worker)
-	return deferred
+func TestLimiterDefers(t *testing.T) {
+	var enqueued []types.NamespacedName
+	l := newLimiter(2, func(keys ...types.NamespacedName) { enqueued = append(enqueued, keys...) })
+	key := func(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
+
+	for _, name := range []string{"one", "two"} {
+		if !l.acquire("slow", key(name)) {
+			t.Fatalf("no place for %s of an idle worker", name)
+		}
+	}
+	if l.acquire("slow", key("three")) || l.acquire("slow", key("four")) {
+		t.Fatal("a busy worker took a Job")
+	}
+	if l.placeOrDefer("slow", key("four")) || !l.placeOrDefer("quick", key("five")) {
+		t.Fatal("it isn't said that there's no place, or that there is one")
+	}
+	if !l.acquire("quick", key("five")) {
+		t.Fatal("a busy worker kept a Job from another")
+	}
+	l.release("slow")
+	l.release("slow")
+	if want := []types.NamespacedName{key("three"), key("four")}; !slices.Equal(enqueued, want) {
+		t.Errorf("enqueued %v, want %v", enqueued, want)
+	}
+	l.release("quick")
+	if len(l.workers) != 0 {
+		t.Errorf("left behind: %v", l.workers)
+	}
+}
+
+// A namespace has very many Jobs, each of which takes long in a worker, such as to copy what its
+// Pods refer to: a Job of another namespace is the next but one.
+func TestLimiterTakesTurns(t *testing.T) {
+	var enqueued []string
+	l := newLimiter(1, func(keys ...types.NamespacedName) {
+		for _, key := range keys {
+			enqueued = append(enqueued, key.String())
+		}
+	})
+	l.acquire("worker", types.NamespacedName{Namespace: "many", Name: "first"})
+	for i := range 1000 {
+		l.acquire("worker", types.NamespacedName{Namespace: "many", Name: strconv.Itoa(i)})
+	}
+	l.acquire("worker", types.NamespacedName{Namespace: "few", Name: "a"})
+	l.release("worker")
+	if len(enqueued) != 1001 || !slices.Equal(enqueued[:3], []string{"many/0", "few/a", "many/1"}) {
+		t.Errorf("%d are enqueued, the first are %v", len(enqueued), enqueued[:3])
+	}
+}
+
+// Jobs come in any order, are deferred more than once, and find nothing to do when they come back:
+// all of them have to have their turn.
+func TestLimiterForgetsNoJob(t *testing.T) {
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		var turns []types.NamespacedName
+		l := newLimiter(1+random.IntN(3), func(keys ...types.NamespacedName) { turns = append(turns, keys...) })
+		waiting := map[types.NamespacedName]bool{}
+		inside := 0
+		for range 200 {
+			if random.IntN(2) == 0 { // of ten names, some come again while they're deferred
+				turns = append(turns, types.NamespacedName{Name: strconv.Itoa(random.IntN(10))})
+			}
+			switch {
+			case len(turns) > 0 && random.IntN(2) == 0:
+				key := turns[0]
+				turns = turns[1:]
+				delete(waiting, key)
+				if random.IntN(4) == 0 {
+					break // nothing to do for it
+				}
+				if l.acquire("worker", key) {
+					inside++
+				} else {
+					waiting[key] = true
+				}
+			case inside > 0:
+				inside--
+				l.release("worker")
+			}
+		}
+		for ; inside > 0; inside-- {
+			l.release("worker")
+		}
+		for _, key := range turns {
+			delete(waiting, key)
+		}
+		if len(waiting) > 0 || len(l.workers) > 0 {
+			t.Fatalf("seed %d: forgotten %v, left behind %v", seed, waiting, l.workers)
+		}
+	}
+}
+
+// isBusy reports whether a reconcile has a place for a worker.
+func (l *limiter) isBusy(worker string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.workers[worker] != nil
 }
 
 // fills takes all places of a worker for others, who keep them.
 func (w *world) fills(worker string) {
 	for range w.options.WorkerConcurrency {
-		w.limiter.Acquire(worker, types.NamespacedName{Name: "others"})
+		w.limiter.acquire(worker, types.NamespacedName{Name: "others"})
 	}
 }
 
@@ -54,10 +150,10 @@ func TestABusyWorkerDelaysOnlyWhatItGets(t *testing.T) {
 		w.fills("a")
 		w.deletes(metav1.DeletePropagationBackground)
 		w.step(2 * time.Minute)
-		if m := w.worker("a").api.jobs[jobKey]; m == nil || m.DeletionTimestamp != nil || w.defers("a") != 1 {
+		if m := w.worker("a").api.jobs[jobKey]; m == nil || m.DeletionTimestamp != nil || w.limiter.workers["a"].deferred.Len() != 1 {
 			w.fail("the deletion doesn't wait for a place:\n%s", w.state())
 		}
-		w.limiter.Release("a")
+		w.limiter.release("a")
 		w.step(2 * time.Minute)
 		if w.hub.jobs[jobKey] != nil || w.worker("a").api.jobs[jobKey] != nil {
 			w.fail("the Job isn't deleted:\n%s", w.state())
@@ -79,11 +175,11 @@ func TestABusyWorkerDelaysOnlyWhatItGets(t *testing.T) {
 		w.fills("a")
 		w.submits(aJob("train"))
 		w.step(2 * time.Minute)
-		if m := w.worker("a").api.jobs[jobKey]; m != nil || w.defers("a") != 1 {
+		if m := w.worker("a").api.jobs[jobKey]; m != nil || w.limiter.workers["a"].deferred.Len() != 1 {
 			w.fail("the Job doesn't wait for a place")
 		}
 		for range 2 {
-			w.limiter.Release("a")
+			w.limiter.release("a")
 		}
 		w.run()
 		if w.worker("a").api.jobs[jobKey] == nil {

@@ -194,7 +194,9 @@ func TestASlowWorkerHoldsUpNoLargeJobs(t *testing.T) {
 	}
 	asks := func(a *allowance) {
 		go func() {
-			_, err := w.actIn(t.Context(), &turn{Snapshot: &dispatch.Snapshot{Key: a.key}, allowance: a}, slow, dispatch.SeedMirror{At: dispatch.At{Mirror: aJob("large")}})
+			asking := &turn{Snapshot: &dispatch.Snapshot{Key: a.key}, allowance: a}
+			seed := dispatch.SeedMirror{At: dispatch.At{Mirror: aJob("large")}}
+			err := asking.asks(t.Context(), slow, w.does(asking, slow, seed, new(result)))
 			a.release()
 			done <- err
 		}()

@@ -19,7 +19,6 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/tracing"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/util/revision"
-	"github.com/jobferry/jobferry/pkg/util/turns"
 	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
@@ -48,7 +47,7 @@ type Reconciler struct {
 	hubNamespaces *hubNamespaces
 	copier        *copier.Copier
 	queues        queues
-	limiter       *turns.Limiter
+	limiter       *limiter
 	blockers      *blockers
 	sightings     *sightings
 	tracer        *tracing.Tracer
@@ -143,7 +142,7 @@ func (r *Reconciler) step(ctx context.Context, key types.NamespacedName) (next c
 		return next, false, err
 	default:
 		// Without a place in the next worker the limiter enqueues the Job; nothing else is awaited.
-		return ctrl.Result{}, result.next == "" || r.limiter.RoomOrDefer(result.next, key), nil
+		return ctrl.Result{}, result.next == "" || r.limiter.placeOrDefer(result.next, key), nil
 	}
 }
 

@@ -154,7 +154,7 @@ func (w *world) reach(ctx context.Context, s *apiServer) error {
 	if w.killed {
 		return errKilled
 	}
-	if inside, _ := w.limiter.Of(s.name); w.workers[s.name] != nil && w.reconciles && (inside == 0 || ctx.Value(heldIn(s.name)) == nil) {
+	if w.workers[s.name] != nil && w.reconciles && (!w.limiter.isBusy(s.name) || ctx.Value(heldIn(s.name)) == nil) {
 		w.fail("a request to worker %s without a place for it, or whose answer isn't held", s.name)
 	}
 	if worker := w.workers[s.name]; worker != nil && worker.isAway() {
