@@ -167,10 +167,10 @@ const (
 
 // urgentConditions are those of which all but the message is urgent. Of others, it's that there are
 // any.
-var urgentConditions = [...]string{v1alpha1.ConditionReady, v1alpha1.ConditionLost, v1alpha1.ConditionExclusive}
+var urgentConditions = []string{v1alpha1.ConditionReady, v1alpha1.ConditionLost, v1alpha1.ConditionExclusive}
 
 // adminsReasons are those that no worker brings about.
-var adminsReasons = [...]string{
+var adminsReasons = []string{
 	v1alpha1.ReasonRemoving, v1alpha1.ReasonDraining, v1alpha1.ReasonCordoned, v1alpha1.ReasonNamespaceSelectorInvalid,
 }
 
@@ -194,11 +194,14 @@ func isUrgent(before, after *v1alpha1.WorkerClusterStatus) bool {
 	}
 	return slices.ContainsFunc(after.Conditions, func(is metav1.Condition) bool {
 		was := meta.FindStatusCondition(before.Conditions, is.Type)
-		if was == nil {
+		switch {
+		case was == nil:
 			return true
+		case was.Status == is.Status && was.Reason == is.Reason:
+			return false
+		default:
+			return slices.Contains(urgentConditions, is.Type) || slices.Contains(adminsReasons, was.Reason) || slices.Contains(adminsReasons, is.Reason)
 		}
-		isUrgent := slices.Contains(urgentConditions[:], is.Type) || slices.Contains(adminsReasons[:], is.Reason) || slices.Contains(adminsReasons[:], was.Reason)
-		return isUrgent && (was.Status != is.Status || was.Reason != is.Reason)
 	})
 }
 

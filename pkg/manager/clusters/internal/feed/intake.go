@@ -162,10 +162,7 @@ func (i *intake) slimmed(given object) (o object, hold bool) {
 	if workerpanic.Contain(i.worker, func() { o, hold = i.slim(given) }) {
 		return o, hold
 	}
-	names, is := reflect.New(reflect.TypeOf(i.example).Elem()).Interface().(object)
-	if !is {
-		return given, false // it is what the example is
-	}
+	names, _ := i.typed(i.example.DeepCopyObject()) // an empty one
 	names.SetNamespace(given.GetNamespace())
 	names.SetName(given.GetName())
 	names.SetUID(given.GetUID())

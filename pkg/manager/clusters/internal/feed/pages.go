@@ -108,8 +108,11 @@ func (l *listed) add(item runtime.Object) error {
 	}
 	l.names[name] = struct{}{}
 	packed, err := l.intake.packed(o)
+	if err != nil {
+		return err
+	}
 	l.Items = append(l.Items, packed)
-	return err
+	return nil
 }
 
 func endless(format string, arg any) *link.BoundError {
