@@ -332,6 +332,19 @@ func TestTheHubAloneSaysWhatIsCarried(t *testing.T) {
 	}
 }
 
+// panicsIn has whoever writes to a worker panic, and counts how often.
+func (w *world) panicsIn(worker string) *int {
+	tries := new(int)
+	w.refuses = func(sent write) error {
+		if sent.server == worker {
+			*tries++
+			panic("made up")
+		}
+		return nil
+	}
+	return tries
+}
+
 // What a worker has made up brings a removal in the background to panic: the manager goes on, and
 // tries again later.
 func TestCleanupThatPanics(t *testing.T) {
@@ -339,18 +352,11 @@ func TestCleanupThatPanics(t *testing.T) {
 	w.mayRunTwice = true
 	w.worker("b").idle = true
 	w.worker("b").has(forged("other-uid"))
-	tries := 0
-	w.refuses = func(sent write) error {
-		if sent.server == "b" {
-			tries++
-			panic("made up")
-		}
-		return nil
-	}
+	tries := w.panicsIn("b")
 	runs(w)
 	w.step(10 * time.Minute)
-	if !w.running("a") || tries < 5 || tries > 20 {
-		w.fail("%d tries in ten minutes:\n%s", tries, w.state())
+	if !w.running("a") || *tries < 5 || *tries > 20 {
+		w.fail("%d tries in ten minutes:\n%s", *tries, w.state())
 	}
 }
 
@@ -366,18 +372,11 @@ func TestAShardThatPanics(t *testing.T) {
 			call(i)
 		})
 	}
-	tries := 0
-	w.refuses = func(sent write) error {
-		if sent.server == "a" {
-			tries++
-			panic("made up")
-		}
-		return nil
-	}
+	tries := w.panicsIn("a")
 	w.submits(divisible(40, 16))
 	w.step(10 * time.Second)
-	if w.worker("b").running.Len() == 0 || tries < 2 {
-		w.fail("%d tries:\n%s", tries, w.state())
+	if w.worker("b").running.Len() == 0 || *tries < 2 {
+		w.fail("%d tries:\n%s", *tries, w.state())
 	}
 	w.refuses = nil
 	w.finishAll()

@@ -25,11 +25,7 @@ func TestRoomIsHeldForSomeJobsOfALargeGroup(t *testing.T) {
 	for i := range values {
 		values[i] = fmt.Sprint("value-", i)
 	}
-	dear := &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
-			{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpNotIn, Values: values},
-		}}},
-	}}}
+	dear := placementtest.NodeAffinity(placementtest.NodeTerm(corev1.LabelHostname, corev1.NodeSelectorOpNotIn, values...))
 	for name, row := range map[string]struct {
 		kinds, each int
 		affinity    *corev1.Affinity

@@ -43,13 +43,9 @@ func (h *hall) large(name string, pods int32) *batchv1.Job {
 		{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"node"}},
 	}}}
 	for i := range 100 {
-		terms = append(terms, corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
-			{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{fmt.Sprint("none-", i)}},
-		}})
+		terms = append(terms, placementtest.NodeTerm(corev1.LabelHostname, corev1.NodeSelectorOpIn, fmt.Sprint("none-", i)))
 	}
-	job.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms},
-	}}
+	job.Spec.Template.Spec.Affinity = placementtest.NodeAffinity(terms...)
 	h.jobs[keyOf(job)] = job
 	return job
 }
@@ -257,11 +253,7 @@ func (h *hall) dear(nodes int) *entry {
 		values[i] = fmt.Sprint("value-", i)
 	}
 	job := mirrortest.New("dear").Obj()
-	job.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
-			{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: values},
-		}}},
-	}}}
+	job.Spec.Template.Spec.Affinity = placementtest.NodeAffinity(placementtest.NodeTerm(corev1.LabelHostname, corev1.NodeSelectorOpIn, values...))
 	return h.newEntry(Question{Request: placement.Request{Job: job}})
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
 	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/placement/placementtest"
 	"github.com/jobferry/jobferry/pkg/util/costtest"
 	"github.com/jobferry/jobferry/pkg/util/selectors"
 )
@@ -92,11 +93,7 @@ func TestPodsOfAHundredNodesAreJudgedInWalks(t *testing.T) {
 			names[i] = fmt.Sprintf("node-of-pool-%09d", i)
 		}
 		job := mirrortest.New("job").Obj()
-		job.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
-				{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: names},
-			}}},
-		}}}
+		job.Spec.Template.Spec.Affinity = placementtest.NodeAffinity(placementtest.NodeTerm(corev1.LabelHostname, corev1.NodeSelectorOpIn, names...))
 		if w := h.newEntry(Question{Request: placement.Request{Job: job}}); w.large != large || w.isJudgedInWalks() == large {
 			t.Errorf("%d nodes: large: %v, judged in walks: %v", nodes, w.large, w.isJudgedInWalks())
 		}
@@ -127,11 +124,7 @@ func TestWhatIsKeptOfAJobThatWaits(t *testing.T) {
 			for i := range values {
 				values[i] = fmt.Sprintf("%s-%d-%d", strings.Repeat("v", 50), r.Job.CreationTimestamp.Unix(), i)
 			}
-			r.Job.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
-					{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpNotIn, Values: values},
-				}}},
-			}}}
+			r.Job.Spec.Template.Spec.Affinity = placementtest.NodeAffinity(placementtest.NodeTerm(corev1.LabelHostname, corev1.NodeSelectorOpNotIn, values...))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -21,6 +21,16 @@ func NewNode(name string) *capacitytest.NodeBuilder { return capacitytest.NewNod
 // NewJob is one Pod, run once, that asks for nothing.
 func NewJob(name string) *capacitytest.JobBuilder { return capacitytest.NewJob(name) }
 
+// NodeAffinity is that of Pods which need a node that one of some terms selects.
+func NodeAffinity(terms ...corev1.NodeSelectorTerm) *corev1.Affinity {
+	return capacitytest.NodeAffinity(terms...)
+}
+
+// NodeTerm selects nodes by one label.
+func NodeTerm(key string, operator corev1.NodeSelectorOperator, values ...string) corev1.NodeSelectorTerm {
+	return capacitytest.NodeTerm(key, operator, values...)
+}
+
 // Quantities reads pairs of a resource's name and a quantity: "cpu", "2", "memory", "4Gi".
 func Quantities(pairs ...string) corev1.ResourceList { return capacitytest.Quantities(pairs...) }
 

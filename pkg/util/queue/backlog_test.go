@@ -58,15 +58,23 @@ func TestNamespacesTakeTurnsInABacklog(t *testing.T) {
 	for i := range 10 * maxReady {
 		b.AddWithOpts(low, numbered(i))
 	}
+	comesWithin(t, b, maxReady+2, func(int) {})
+}
+
+// comesWithin adds a request of another namespace, which is to be among the next ones. Others may
+// come after each of these.
+func comesWithin(t *testing.T, b Queue, most int, after func(nth int)) {
+	t.Helper()
 	other := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "other", Name: "one"}}
-	b.AddWithOpts(low, other)
-	for range maxReady + 2 {
+	b.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(-1)}, other)
+	for i := range most {
 		r, _, _ := b.GetWithPriority()
 		if b.Done(r); r == other {
 			return
 		}
+		after(i)
 	}
-	t.Errorf("not among the first %d", maxReady+2)
+	t.Errorf("not among the first %d", most)
 }
 
 // Very many requests that don't wait outside, as they come with a delay, don't keep those that do
@@ -78,17 +86,9 @@ func TestABacklogFlowsBesideOthers(t *testing.T) {
 	for i := range 2 * maxReady {
 		q.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(-1)}, numbered(i))
 	}
-	other := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "other", Name: "one"}}
-	b.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(-1)}, other)
-	for i := range 2*maxReady + 1 {
-		r, _, _ := b.GetWithPriority()
-		if r == other {
-			return
-		}
-		b.Done(r)
-		q.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(-1)}, numbered(2*maxReady+i)) // it never becomes fewer
-	}
-	t.Error("it waits for ever")
+	comesWithin(t, b, 2*maxReady+1, func(nth int) { // it never becomes fewer
+		q.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(-1)}, numbered(2*maxReady+nth))
+	})
 }
 
 // A delay begins at once, however many requests wait.

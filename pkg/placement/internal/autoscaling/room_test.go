@@ -143,11 +143,7 @@ func TestDearDemandsAreCheap(t *testing.T) {
 		for i := range demands {
 			j := NewJob("j").Requests("cpu", fmt.Sprintf("%dm", 801+i))
 			if dear {
-				j.Obj().Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-					RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-						MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "none", Operator: corev1.NodeSelectorOpNotIn, Values: values}},
-					}}},
-				}}
+				j.Obj().Spec.Template.Spec.Affinity = NodeAffinity(NodeTerm("none", corev1.NodeSelectorOpNotIn, values...))
 			}
 			demands[i] = capacity.Demand{Shape: shape(j), Pods: 1}
 		}

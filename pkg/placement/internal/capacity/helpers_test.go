@@ -7,7 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/jobferry/jobferry/pkg/placement/internal/capacity/capacitytest"
+	. "github.com/jobferry/jobferry/pkg/placement/internal/capacity/capacitytest"
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
 
 // nobody is the key of no Job.
@@ -29,6 +30,11 @@ func (l *Ledger) countPending() (count int) {
 	return count
 }
 
-func shape(j *capacitytest.JobBuilder) *Shape { return ShapeOf(&j.Obj().Spec.Template) }
+func shape(j *JobBuilder) *Shape { return ShapeOf(&j.Obj().Spec.Template) }
+
+// idOf a Job, of which builders make Pods.
+func idOf(j *JobBuilder) objectnames.ID {
+	return objectnames.ID{Namespace: j.Obj().Namespace, UID: j.Obj().UID}
+}
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
+
+	. "github.com/jobferry/jobferry/pkg/placement/internal/capacity/capacitytest"
 )
 
 func TestSuits(t *testing.T) {
@@ -91,11 +93,5 @@ func taint(key string, effect corev1.TaintEffect) corev1.NodeSpec {
 }
 
 func zoneIn(zones ...string) *corev1.Affinity {
-	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
-				{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: zones},
-			}}},
-		},
-	}}
+	return NodeAffinity(NodeTerm("zone", corev1.NodeSelectorOpIn, zones...))
 }

@@ -11,12 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"pgregory.net/rapid"
+
+	. "github.com/jobferry/jobferry/pkg/placement/internal/capacity/capacitytest"
 )
 
 func requiring(terms ...corev1.NodeSelectorTerm) *corev1.PodTemplateSpec {
-	return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms},
-	}}}}
+	return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Affinity: NodeAffinity(terms...)}}
 }
 
 // What is left out can't be parsed, and the others select the same nodes as before.

@@ -112,8 +112,8 @@ func TestKey(t *testing.T) {
 		"tolerations":   plain().Tolerates("gpu"),
 		"one per node":  plain().OnePerNode(),
 		"node name":     plain().With(spec(func(p *corev1.PodSpec) { p.NodeName = "n" })),
-		"affinity":      plain().With(spec(func(p *corev1.PodSpec) { p.Affinity = nodeAffinity("zone", "a") })),
-		"affinity, too": plain().With(spec(func(p *corev1.PodSpec) { p.Affinity = nodeAffinity("zone", "b") })),
+		"affinity":      plain().With(spec(func(p *corev1.PodSpec) { p.Affinity = zoneIn("a") })),
+		"affinity, too": plain().With(spec(func(p *corev1.PodSpec) { p.Affinity = zoneIn("b") })),
 	}
 	seen := map[string]string{}
 	for name, job := range different {
@@ -189,14 +189,4 @@ func TestSlots(t *testing.T) {
 			}
 		})
 	}
-}
-
-func nodeAffinity(key, value string) *corev1.Affinity {
-	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
-				{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{value}},
-			}}},
-		},
-	}}
 }

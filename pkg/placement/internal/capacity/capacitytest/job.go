@@ -131,3 +131,15 @@ func In(pod *corev1.Pod, phase corev1.PodPhase) *corev1.Pod {
 	next.Status.Phase = phase
 	return next
 }
+
+// NodeAffinity is that of Pods which need a node that one of some terms selects.
+func NodeAffinity(terms ...corev1.NodeSelectorTerm) *corev1.Affinity {
+	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms},
+	}}
+}
+
+// NodeTerm selects nodes by one label.
+func NodeTerm(key string, operator corev1.NodeSelectorOperator, values ...string) corev1.NodeSelectorTerm {
+	return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: operator, Values: values}}}
+}
