@@ -39,7 +39,14 @@ type group struct {
 func (l *Ledger) Work(shape *Shape) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return shape.workOn(len(l.sorted), l.taints)
+	return l.work(shape)
+}
+
+func (l *Ledger) work(shape *Shape) (work int) {
+	for _, n := range l.sorted {
+		work += shape.WorkOn(n.object)
+	}
+	return work
 }
 
 // Reserve holds capacity for a Job's Pods: for count of them, minus those that are bound to a node.

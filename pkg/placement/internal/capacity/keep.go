@@ -62,7 +62,7 @@ func (l *Ledger) Forget() {
 			l.beforeChange(n)
 			n.object, n.allocatable = nil, Resources{}
 		}
-		l.sorted, l.taints = nil, 0
+		l.sorted = nil
 		clear(l.nodes)
 		l.free = nil
 		l.forgetPodsOfJobs()

@@ -23,8 +23,6 @@ type Ledger struct {
 	// nodes by name, and those of them that exist in order of name.
 	nodes  map[string]*node
 	sorted []*node
-	// taints of the nodes that exist, counted together.
-	taints int
 	pods   map[types.UID]*pod
 	jobs   map[types.NamespacedName]*job
 	// reserved are those with a reservation, by namespace: anybody in the worker may make very many

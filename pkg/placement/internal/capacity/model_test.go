@@ -379,13 +379,6 @@ func (m *model) checkForgotten(t *rapid.T) {
 			t.Fatalf("node %s is kept", n.name)
 		}
 	}
-	taints := 0
-	for _, n := range m.sorted {
-		taints += len(n.object.Spec.Taints)
-	}
-	if m.taints != taints {
-		t.Fatalf("%d taints are counted, of %d", m.taints, taints)
-	}
 	if len(m.changed) > 0 {
 		t.Fatal("not settled")
 	}

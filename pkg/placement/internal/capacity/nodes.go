@@ -57,13 +57,6 @@ func (n *node) isReady() bool {
 	})
 }
 
-func (n *node) countTaints() int {
-	if n.object == nil {
-		return 0
-	}
-	return len(n.object.Spec.Taints)
-}
-
 // freedSince says by what a Job that didn't fit before may fit now: there is more free, or what the
 // idle node would hold changed, and with it how many Pods a Job needs at once.
 func (n *node) freedSince(before *Node) (freed change.Kinds) {
@@ -87,7 +80,6 @@ func (l *Ledger) SetNode(object *corev1.Node) {
 		}
 		l.beforeChange(n)
 		added := n.object == nil
-		l.taints += len(object.Spec.Taints) - n.countTaints()
 		n.object, n.allocatable = object, allocatable
 		if added {
 			i, _ := l.position(object.Name)
@@ -111,7 +103,6 @@ func (l *Ledger) DeleteNode(name string) {
 			return
 		}
 		l.beforeChange(n)
-		l.taints -= n.countTaints()
 		n.object, n.allocatable = nil, Resources{}
 		i, _ := l.position(name)
 		l.sorted = slices.Delete(l.sorted, i, i+1)

@@ -210,7 +210,7 @@ func (l *Ledger) findNodes() {
 				l.updateQueue(c)
 				continue
 			}
-			l.shares.count(ns.namespace, c.shape.workOn(len(l.sorted), l.taints)+l.allocate(c)*holdWork)
+			l.shares.count(ns.namespace, l.work(c.shape)+l.allocate(c)*holdWork)
 		}
 	}
 }

@@ -89,11 +89,8 @@ const othersPerWork = 4
 const tolerationsPerWork = 4
 
 // WorkOn is what it takes to compare a node with the Shape, in comparisons of a plain one.
-func (s *Shape) WorkOn(node *corev1.Node) int { return s.workOn(1, len(node.Spec.Taints)) }
-
-// workOn is that for some nodes, which have so many taints together.
-func (s *Shape) workOn(nodes, taints int) int {
-	return nodes*s.work + taints*len(s.tolerations)/tolerationsPerWork
+func (s *Shape) WorkOn(node *corev1.Node) int {
+	return s.work + len(node.Spec.Taints)*len(s.tolerations)/tolerationsPerWork
 }
 
 // What takes so much in memory of a Shape, beside its texts: an amount of a resource, a toleration,
