@@ -132,7 +132,7 @@ func (s *scale) fill(ctx context.Context, live, finished int) error {
 	var jobs []*batchv1.Job
 	add := func(p *pattern, prefix string, n int) {
 		worker := s.placed(n)
-		c := p.copyOf(prefix, n, worker.Name())
+		c := p.copyOf(prefix, n, worker.Name(), nodeName(n/len(s.workers)%simulatedNodes))
 		jobs = append(jobs, c.hub)
 		worker.Put("jobs", c.mirror)
 		if c.pod != nil {

@@ -32,7 +32,7 @@ func (s *scale) addWorker(ctx context.Context, n int) error {
 	c := s.server.Add(name, types.UID("cluster-"+name), simulatedToken)
 	running := clustertest.Running{For: runsFor, Started: func(job *batchv1.Job) { s.seen.add(job.Name, name) }}
 	for i := range simulatedNodes {
-		node := simulatedNode(fmt.Sprintf("node-%d", i), divideUp(s.options.room(), simulatedNodes))
+		node := simulatedNode(nodeName(i), divideUp(s.options.room(), simulatedNodes))
 		c.Put("nodes", node)
 		running.Nodes = append(running.Nodes, node.Name)
 	}
@@ -48,6 +48,8 @@ func (s *scale) addWorker(ctx context.Context, n int) error {
 	_, err := s.hub.client.CoreV1().Secrets(managerNamespace).Create(ctx, secret, metav1.CreateOptions{})
 	return err
 }
+
+func nodeName(i int) string { return fmt.Sprintf("node-%d", i) }
 
 func runsFor(job *batchv1.Job) time.Duration {
 	if job.Labels[labelEnds] != "" {
@@ -147,8 +149,8 @@ func liveName(n int) string                { return copyName(livePrefix, n) }
 
 const livePrefix = "live"
 
-// copyOf is the pattern with another name, on another worker.
-func (p *pattern) copyOf(prefix string, n int, worker string) *pattern {
+// copyOf is the pattern with another name, on another worker, with its Pod on a node.
+func (p *pattern) copyOf(prefix string, n int, worker, node string) *pattern {
 	name := copyName(prefix, n)
 	c := &pattern{worker: worker, hub: p.hub.DeepCopy(), mirror: p.mirror.DeepCopy(), pod: p.pod.DeepCopy()}
 	uid := func(of string) types.UID {
@@ -171,7 +173,7 @@ func (p *pattern) copyOf(prefix string, n int, worker string) *pattern {
 		replace(in, p.hub.Name, name)
 	}
 	if c.pod != nil {
-		c.pod.Name, c.pod.UID = name+"-00000", uid("33333333")
+		c.pod.Name, c.pod.UID, c.pod.Spec.NodeName = name+"-00000", uid("33333333"), node
 		replace(c.pod.Labels, string(p.mirror.UID), string(c.mirror.UID))
 		replace(c.pod.Labels, p.mirror.Name, name)
 		c.pod.OwnerReferences[0].Name, c.pod.OwnerReferences[0].UID = name, c.mirror.UID

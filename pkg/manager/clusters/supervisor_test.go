@@ -155,6 +155,25 @@ func TestAWatchsEndIsNoLoss(t *testing.T) {
 	}
 }
 
+// An API server that no longer knows what has happened since has the watches begin anew.
+func TestAnExpiredWatchIsNoLoss(t *testing.T) {
+	w := newWorld(t)
+	c := w.server.Add("c", "uid", "t")
+	worker := w.register("w1", c.Kubeconfig("t"))
+	w.untilState(worker, Ready, v1alpha1.ReasonConnected)
+	w.until("it's read", worker.Synced)
+	c.Put("jobs", mirrorNamed("before")) // client-go begins anew by itself if nothing has come
+	w.until("the first mirror is known", func() bool { return worker.feed.Cached() == 1 })
+	c.BreakWatches(false)
+	c.Put("jobs", mirrorNamed("after"))
+	w.until("the next mirror is known", func() bool {
+		if view := worker.View(); view.State != Ready {
+			t.Fatalf("lost: %+v", view)
+		}
+		return worker.feed.Cached() == 2
+	})
+}
+
 func TestRotatedCredentials(t *testing.T) {
 	w := newWorld(t)
 	c := w.server.Add("c", "uid", "old")

@@ -150,7 +150,7 @@ func (s *stream) expired() {
 		return
 	}
 	raw, _ := status.Marshal() // it's Kubernetes' own
-	s.frame(watch.Error, enveloped(metav1.SchemeGroupVersion.WithKind("Status"), raw))
+	s.frame(watch.Error, enveloped(metav1.Unversioned.WithKind("Status"), raw))
 }
 
 // frame writes one event. It fails with the connection only, which ends the request's context.

@@ -321,6 +321,9 @@ func TestOnlyStatusesOfHTTP(t *testing.T) {
 
 // An error is remembered, of each kind of object that is watched: it has the size of one.
 func TestErrorsAreSmall(t *testing.T) {
+	inProtobuf := func(apiVersion string) string {
+		return string(inProtobuf(t, &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: apiVersion, Kind: "Status"}, Message: "no"}))
+	}
 	large := `{"kind":"Status","apiVersion":"v1","message":"` + strings.Repeat("x", 100<<10) + `"}`
 	for name, row := range map[string]struct {
 		contentType, body string
@@ -328,7 +331,8 @@ func TestErrorsAreSmall(t *testing.T) {
 		class             requestClass
 	}{
 		"a refusal":           {jsonType, `{"kind":"Status","apiVersion":"v1","message":"no","details":{"causes":[{"field":"x"}]}}`, true, informerRequest},
-		"in protobuf":         {protobufType, string(inProtobuf(t, &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Message: "no"})), true, informerRequest},
+		"in protobuf":         {protobufType, inProtobuf("v1"), true, informerRequest},
+		"in any group":        {protobufType, inProtobuf("meta.k8s.io/v1"), true, informerRequest},
 		"a long message":      {jsonType, large, false, informerRequest},
 		"what was written":    {jsonType, large, true, jobRequest},
 		"Jobs in place of it": {protobufType, string(repeated(t, 1000, "JobList", 2)), false, probeRequest},

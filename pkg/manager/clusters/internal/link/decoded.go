@@ -17,6 +17,7 @@ import (
 var metadata = func() *runtime.Scheme {
 	kinds := runtime.NewScheme()
 	utilruntime.Must(metav1.AddMetaToScheme(kinds))
+	kinds.AddUnversionedTypes(metav1.Unversioned, &metav1.Status{}) // in each group, as client-go reads it
 	return kinds
 }()
 
