@@ -159,6 +159,32 @@ func TestFencedJobThatCannotBeMarked(t *testing.T) {
 	}
 }
 
+// Whatever keeps a Job that is being deleted, its Pods must not run when the hub moves it.
+func TestFencedJobThatIsBeingDeleted(t *testing.T) {
+	for name, marked := range map[string]bool{"marked before": true, "not marked": false} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, Options{}, aJob(of("hub"), func(j *batchv1.Job) {
+				j.Finalizers = []string{"example.com/audit"}
+				if marked {
+					j.Annotations = map[string]string{v1alpha1.AnnotationFenced: "2026-01-01T12:00:00Z"}
+				}
+				j.DeletionTimestamp = ptr.To(metav1.Now())
+			}), aPod("a"), aPod("b"))
+			h := withHubs(c, 5*time.Minute)
+			h.renew("hub", 15*time.Minute)
+			c.mustSync()
+			if got := len(c.pods()); got != 2 && !marked {
+				t.Errorf("%d Pods while the hub renews", got)
+			}
+			h.silence(time.Hour)
+			c.mustSync()
+			if got := len(c.pods()); got != 0 {
+				t.Errorf("%d Pods run", got)
+			}
+		})
+	}
+}
+
 func TestJobsThatTheFenceLeavesAlone(t *testing.T) {
 	for name, edit := range map[string]func(*batchv1.Job){
 		"without a hub":        func(*batchv1.Job) {},

@@ -23,6 +23,12 @@ import (
 // A Job that its hub has released has no origin; it runs whatever its marks.
 func fenced(job *batchv1.Job) bool { return v1alpha1.IsFenced(job) && originOf(job) != "" }
 
+// mustNotRun reports whether a Job is fenced. One that is being deleted needs no mark for that: it
+// starts no Pods any more.
+func (r *reconciler) mustNotRun(job *batchv1.Job) bool {
+	return fenced(job) || job.DeletionTimestamp != nil && r.fence.stops(job)
+}
+
 func originOf(job *batchv1.Job) v1alpha1.Origin {
 	return v1alpha1.Origin(job.Labels[v1alpha1.LabelOrigin])
 }

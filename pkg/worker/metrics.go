@@ -108,7 +108,23 @@ func (m *metrics) jobFinished(job *batchv1.Job, end *batchv1.JobCondition) {
 	if end.Type == batchv1.JobFailed {
 		result = "failed"
 	}
-	m.finished.WithLabelValues(modeOf(job), result, end.Reason).Inc()
+	m.finished.WithLabelValues(modeOf(job), result, reasonOf(end)).Inc()
+}
+
+// ownReasons are those of Kubernetes' Job controller.
+var ownReasons = sets.New(
+	batchv1.JobReasonBackoffLimitExceeded, batchv1.JobReasonDeadlineExceeded, batchv1.JobReasonPodFailurePolicy,
+	batchv1.JobReasonMaxFailedIndexesExceeded, batchv1.JobReasonFailedIndexes,
+	batchv1.JobReasonSuccessPolicy, batchv1.JobReasonCompletionsReached,
+)
+
+// reasonOf an end is "other" if it isn't a Job controller's: whoever may write the status decides
+// it.
+func reasonOf(end *batchv1.JobCondition) string {
+	if ownReasons.Has(end.Reason) {
+		return end.Reason
+	}
+	return "other"
 }
 
 func (m *metrics) counted(job *batchv1.Job, t plan.Tally) {

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -78,5 +79,19 @@ func TestMetricsAreSharedWithinAProcess(t *testing.T) {
 	}
 	if _, err := newMetrics(registry, noPrefix); err != nil {
 		t.Errorf("without a prefix: %v", err)
+	}
+}
+
+// Whoever may write a Job's status makes no series of his own.
+func TestReasonsOfEndsAreFew(t *testing.T) {
+	m := testMetrics(t)
+	for i := range 100 {
+		m.jobFinished(aJob(), &batchv1.JobCondition{Type: batchv1.JobFailed, Reason: fmt.Sprint("Reason", i)})
+	}
+	m.jobFinished(aJob(), &batchv1.JobCondition{Type: batchv1.JobFailed, Reason: batchv1.JobReasonDeadlineExceeded})
+	series := make(chan prometheus.Metric, 200)
+	m.finished.Collect(series)
+	if n := len(series); n != 2 || value(t, m.finished.WithLabelValues("NonIndexed", "failed", "other")) != 100 {
+		t.Errorf("%d series", n)
 	}
 }

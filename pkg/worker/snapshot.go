@@ -36,7 +36,7 @@ func (r *reconciler) gather(ctx context.Context, job *batchv1.Job, known *pendin
 	}
 	return plan.Snapshot{
 		Job: job, Pods: pods, Pending: known.writes(), Backoff: known.backoff,
-		Fenced: fenced(job), Unanswered: known.shard.unansweredIndexes(), Now: r.clock.Now(),
+		Fenced: r.mustNotRun(job), Unanswered: known.shard.unansweredIndexes(), Now: r.clock.Now(),
 	}, nil
 }
 

@@ -96,7 +96,7 @@ func Compute(s Snapshot, o Options) *Plan {
 		for _, a := range f.active {
 			p.Delete = append(p.Delete, Deletion{Pod: a.Pod, Untrack: a.tracked && !p.outcome.Failed()})
 		}
-	case f.job.DeletionTimestamp == nil:
+	case f.job.DeletionTimestamp == nil, f.fenced: // who is fenced doesn't wait for whatever keeps the Job
 		p.Wake = wake.Until(f.deadline(), f.now)
 		f.scale(p)
 	}

@@ -6,6 +6,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/mirror/outcome"
+	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 // outcomeRules apply in order, the first match wins: what an earlier sync has recorded stands, and
@@ -31,10 +32,18 @@ func (f *facts) decideOutcome() *outcome.Outcome {
 func recorded(f *facts) *outcome.Outcome {
 	for _, interim := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget} {
 		if c := trueCondition(f.job.Status.Conditions, interim); c != nil {
-			return &outcome.Outcome{Interim: interim, Reason: c.Reason, Message: c.Message}
+			return &outcome.Outcome{Interim: interim, Reason: cut(c.Reason, text.MaxReason), Message: cut(c.Message, text.MaxMessage)}
 		}
 	}
 	return nil
+}
+
+// cut shortens what somebody else has recorded, who may have written any text: an event repeats it.
+func cut(said string, limit int) string {
+	if len(said) <= limit {
+		return said
+	}
+	return text.Clean(said, limit)
 }
 
 func failedByPolicy(f *facts) *outcome.Outcome {

@@ -2,12 +2,15 @@ package plan
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 // snap is what a controller sees at the given second after noon.
@@ -186,5 +189,22 @@ func TestSuccessGivesUpTheRest(t *testing.T) {
 	again := killed.Record(Result{})
 	if got := conditionTypes(again.Status); len(got) != 1 || got[0] != "SuccessCriteriaMet=True" || len(again.Status.UncountedTerminatedPods.Failed) != 0 {
 		t.Errorf("after a kill: %v, failed %v", got, again.Status.UncountedTerminatedPods.Failed)
+	}
+}
+
+// What somebody else has recorded is repeated up to a length.
+func TestWhatIsRecordedIsCut(t *testing.T) {
+	job := aJob(since)
+	job.Status.Conditions = []batchv1.JobCondition{newCondition(batchv1.JobFailureTarget, corev1.ConditionTrue,
+		strings.Repeat("R", 1<<20), strings.Repeat("m", 1<<20), noon)}
+	_, record := synced(job, false)
+	settled := record.Settle(nil)
+	for _, e := range settled.Events {
+		if len(e.Reason) > text.MaxReason || len(e.Message) > text.MaxMessage {
+			t.Errorf("an event with a reason of %d and a message of %d bytes", len(e.Reason), len(e.Message))
+		}
+	}
+	if c := findCondition(settled.Status.Conditions, batchv1.JobFailed); c == nil || len(settled.Events) == 0 || len(c.Reason) > text.MaxReason || len(c.Message) > text.MaxMessage {
+		t.Errorf("the end is %v", c != nil)
 	}
 }
