@@ -131,3 +131,27 @@ func TestAWorkerWithTooManyQuotas(t *testing.T) {
 		t.Errorf("%d quotas are known, though not all", len(quotas))
 	}
 }
+
+// An API server that refuses what it allowed a moment ago, as it starts perhaps, doesn't have all
+// Jobs that wait fit into its worker. What it refuses for longer isn't known any more.
+func TestCapacityOutlivesAMomentsRefusal(t *testing.T) {
+	w := newWorld(t)
+	c := w.server.Add("c", "uid", "t")
+	worker := w.register("w1", c.Kubeconfig("t"))
+	w.until("it's known", func() bool { return worker.View().Capacity.Known })
+	for _, resource := range []string{"nodes", "pods", "priorityclasses"} {
+		c.Forbid(resource, true)
+	}
+	refused := c.Requests("watch nodes") + 1
+	c.BreakWatches(true)
+	w.until("it's refused again", func() bool {
+		if view := worker.View(); !view.Capacity.Known || view.Capacity.Unchecked != "" {
+			t.Fatalf("it isn't known: %+v", view.Capacity)
+		}
+		return c.Requests("watch nodes") > refused
+	})
+	if free := worker.Free(types.NamespacedName{Namespace: "n"}, placement.Reads{}); free == nil || free.Admission.PriorityClasses == nil {
+		t.Error("Jobs aren't judged by what was known")
+	}
+	w.until("it counts as unknown", func() bool { return worker.View().Capacity.Missing != "" })
+}

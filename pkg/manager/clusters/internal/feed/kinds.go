@@ -169,7 +169,12 @@ func lookAt(kinds []*kind) (unchecked []string, settled bool) {
 // synced reports whether all objects of the first list have been handled.
 func (k *kind) synced() bool { return k.informer != nil && k.informer.synced() }
 
-// hindrance says why the objects can't be known; empty if they can.
+// lacksPermissionFor is for how many probe intervals requests have to be refused until objects that
+// were known count as unknown. An API server may refuse them for a moment, as it starts or its
+// webhooks fail: if nothing was known then, all Jobs that wait would fit.
+const lacksPermissionFor = 30
+
+// hindrance says why the objects can't be known; empty if they can, or could a moment ago.
 func (k *kind) hindrance() string {
 	if k.informer == nil {
 		return ""
@@ -178,6 +183,9 @@ func (k *kind) hindrance() string {
 	case h == nil:
 		return ""
 	case link.LacksPermission(h.err):
+		if k.synced() && k.informer.clock.Since(h.since) < lacksPermissionFor*k.link.Options().ProbeInterval {
+			return ""
+		}
 		return fmt.Sprintf("the kubeconfig's user may not list and watch %s of all namespaces", k.resource)
 	default:
 		return h.err.Error()
