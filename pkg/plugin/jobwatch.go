@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -10,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
@@ -25,6 +27,7 @@ import (
 // jobWatch prints Jobs, and then each that users would see differently.
 type jobWatch struct {
 	cli   *cli
+	hub   client.WithWatch
 	flags *listFlags
 	out   output
 	table *show.TableWriter
@@ -56,13 +59,10 @@ func (c *cli) watchJobs(ctx context.Context, f *listFlags, out output, found *fo
 		return err
 	}
 	w := &jobWatch{
-		cli: c, flags: f, out: out, table: show.NewTableWriter(c.Out, c.palette()), namespace: found.namespace, workers: workers,
+		cli: c, hub: hub, flags: f, out: out, table: show.NewTableWriter(c.Out, c.palette()), namespace: found.namespace, workers: workers,
 		events: map[jobview.Subject]corev1.Event{}, known: map[jobview.Subject]knownJob{},
 	}
-	events, err := w.watchEvents(ctx, hub)
-	if err != nil {
-		c.say("warning: the reasons why Jobs wait can't be read: %v", access.Explain(err))
-	}
+	events := w.eventsOrWarning(ctx)
 	for i := range found.Items {
 		if err := w.show(&found.Items[i], false); err != nil {
 			return err
@@ -83,18 +83,30 @@ func (c *cli) watchJobs(ctx context.Context, f *listFlags, out output, found *fo
 	return w.follow(ctx, jobs, events)
 }
 
-// watchEvents reads the events of Jobs, and watches for others. Without them, it's a channel on
-// which nothing comes.
-func (w *jobWatch) watchEvents(ctx context.Context, hub client.WithWatch) (<-chan watch.Event, error) {
+// eventsOrWarning are the events of Jobs that come. Without them, it's a channel on which nothing
+// comes, and the user is told.
+func (w *jobWatch) eventsOrWarning(ctx context.Context) <-chan watch.Event {
+	events, err := w.watchEvents(ctx)
+	if err != nil && ctx.Err() == nil {
+		w.cli.say("warning: the reasons why Jobs wait can't be read: %v", access.Explain(err))
+	}
+	return events
+}
+
+// watchEvents reads the events of Jobs, shows the Jobs for which that makes a difference, and
+// watches for others.
+func (w *jobWatch) watchEvents(ctx context.Context) (<-chan watch.Event, error) {
 	var list corev1.EventList
 	options := []client.ListOption{client.InNamespace(w.namespace), eventsAbout("")}
-	if err := hub.List(ctx, &list, options...); err != nil {
+	if err := w.hub.List(ctx, &list, options...); err != nil {
 		return nil, err
 	}
 	for i := range list.Items {
-		w.note(&list.Items[i])
+		if err := w.takeEvent(watch.Event{Type: watch.Added, Object: &list.Items[i]}); err != nil {
+			return nil, err
+		}
 	}
-	return watchFrom(ctx, hub, &corev1.EventList{}, list.ResourceVersion, options...)
+	return watchFrom(ctx, w.hub, &corev1.EventList{}, list.ResourceVersion, options...)
 }
 
 // watchFrom watches from a resource version on, also if the connection breaks.
@@ -110,8 +122,11 @@ func watchFrom(ctx context.Context, hub client.WithWatch, list client.ObjectList
 	return watcher.ResultChan(), nil
 }
 
-// follow prints what comes, until the context ends.
+// follow prints what comes, until the context ends. The watch of events ends now and then: API
+// servers send it no bookmarks, and forget where it was.
 func (w *jobWatch) follow(ctx context.Context, jobs, events <-chan watch.Event) error {
+	var again <-chan time.Time
+	pause := wait.Backoff{Duration: time.Second, Factor: 2, Steps: 8, Cap: time.Minute}
 	for {
 		var err error
 		select {
@@ -124,10 +139,12 @@ func (w *jobWatch) follow(ctx context.Context, jobs, events <-chan watch.Event) 
 			err = w.takeJob(e)
 		case e, open := <-events:
 			if !open {
-				events = nil // the rows lack why, and go on
+				events, again = nil, time.After(pause.Step())
 				continue
 			}
 			err = w.takeEvent(e)
+		case <-again:
+			events = w.eventsOrWarning(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
 			return access.Explain(err)

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -88,25 +89,35 @@ func TestWatchJobsOfAState(t *testing.T) {
 	}
 }
 
-// What a Job waits for comes from its events, which change while the Job doesn't.
-func TestWatchTellsWhyAJobWaits(t *testing.T) {
-	h := newHub(t)
+// waitingJob is listed, and watched until some events have come.
+func waitingJob(t *testing.T, seen <-chan struct{}) http.Handler {
 	waits := numbered("shards", "6", func(j *batchv1.Job) {
 		j.Status = batchv1.JobStatus{Conditions: hubstate.Changes{hubstate.Waits: string(hubstate.NoRoom)}.Conditions(&batchv1.Job{}, nil, now)}
 	})
-	h.answers["/apis/batch/v1/namespaces/team-a/jobs"] = watched(t, &batchv1.JobList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []batchv1.Job{*waits}})
-	jobs := h.answers["/apis/batch/v1/namespaces/team-a/jobs"].(http.Handler)
-	seen := make(chan struct{})
-	h.answers["/apis/batch/v1/namespaces/team-a/jobs"] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	jobs := watched(t, &batchv1.JobList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []batchv1.Job{*waits}})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("watch") != "" {
-			<-seen // the events come first
+			<-seen
 		}
 		jobs.ServeHTTP(w, r)
 	})
-	pending := event(v1alpha1.EventPending, "0/2 clusters available")
-	pending.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Event"}
-	pending.Namespace, pending.InvolvedObject.UID, pending.ReportingController = "team-a", waits.UID, v1alpha1.EventController
-	pending.ResourceVersion = "8"
+}
+
+// pendingEvent says what that Job waits for.
+func pendingEvent(message string, at time.Time) corev1.Event {
+	e := event(v1alpha1.EventPending, message)
+	e.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Event"}
+	e.Namespace, e.InvolvedObject.UID, e.ReportingController = "team-a", numbered("shards", "6").UID, v1alpha1.EventController
+	e.ResourceVersion, e.LastTimestamp = "8", metav1.NewTime(at)
+	return e
+}
+
+// What a Job waits for comes from its events, which change while the Job doesn't.
+func TestWatchTellsWhyAJobWaits(t *testing.T) {
+	h := newHub(t)
+	seen := make(chan struct{})
+	h.answers["/apis/batch/v1/namespaces/team-a/jobs"] = waitingJob(t, seen)
+	pending := pendingEvent("0/2 clusters available", now)
 	h.answers["/api/v1/namespaces/team-a/events"] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		(&fakeHub{t: t}).watchEvents(w, r, pending, seen)
 	})
@@ -128,4 +139,31 @@ func (h *fakeHub) watchEvents(w http.ResponseWriter, r *http.Request, event core
 	}
 	close(taken) // it's watched from the event on
 	<-r.Context().Done()
+}
+
+// API servers forget where a watch of events was: it begins anew, and what came meanwhile is shown.
+func TestWatchJobsWhenTheHubForgetsEvents(t *testing.T) {
+	h := newHub(t)
+	seen := make(chan struct{})
+	h.answers["/apis/batch/v1/namespaces/team-a/jobs"] = waitingJob(t, seen)
+	watches := 0
+	h.answers["/api/v1/namespaces/team-a/events"] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		list := &corev1.EventList{ListMeta: metav1.ListMeta{ResourceVersion: "8"}, Items: []corev1.Event{pendingEvent("no room", now)}}
+		switch {
+		case r.URL.Query().Get("watch") == "" && watches > 0:
+			list.Items[0] = pendingEvent("too large", now.Add(time.Minute))
+		case r.URL.Query().Get("watch") == "":
+		case watches > 0:
+			close(seen)
+			<-r.Context().Done()
+			return
+		default:
+			watches++
+		}
+		watched(t, list).ServeHTTP(w, r)
+	})
+	got := h.run("jobs", "-w")
+	if before, after := strings.Index(got.out, "no room"), strings.Index(got.out, "too large"); before < 0 || after < before {
+		t.Errorf("%s%s", got.out, got.err)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -35,8 +37,12 @@ import (
 // defaultFraction of a lifetime passes before a token is renewed, and up to a third more.
 const defaultFraction = 0.5
 
-// requestTimeout bounds a request for a token.
-const requestTimeout = 30 * time.Second
+// requestTimeout bounds a request for a token, and concurrency how many there are at a time: some
+// workers that don't answer don't keep the tokens of others from being renewed in time.
+const (
+	requestTimeout = 10 * time.Second
+	concurrency    = 16
+)
 
 // Options of the renewal. What is zero gets its default, but for the required.
 type Options struct {
@@ -65,9 +71,9 @@ type renewer struct {
 	fraction float64
 	clock    clock.PassiveClock
 	expiry   *prometheus.GaugeVec
-	// notBefore is when the worker of each Secret may be asked again. One whose clock is wrong, or
-	// that lies about the times in its tokens, isn't asked all the time.
-	notBefore map[types.NamespacedName]time.Time
+	// notBefore is when the worker of each Secret may be asked again, a time.Time by name. One whose
+	// clock is wrong, or that lies about the times in its tokens, isn't asked all the time.
+	notBefore sync.Map
 }
 
 // Setup adds the renewal to a manager whose cache has the registration Secrets.
@@ -82,11 +88,12 @@ func Setup(mgr manager.Manager, registry *clusters.Registry, o Options) error {
 	mine := predicate.NewPredicateFuncs(func(object client.Object) bool { return clusters.Registers(object, o.Namespace) })
 	return ctrl.NewControllerManagedBy(mgr).Named("tokens").
 		For(&corev1.Secret{}).WithEventFilter(mine).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
 		Complete(r)
 }
 
 func newRenewer(hub client.Client, w workers, o Options) *renewer {
-	r := &renewer{hub: hub, workers: w, fraction: o.Fraction, clock: o.Clock, notBefore: map[types.NamespacedName]time.Time{}, expiry: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+	r := &renewer{hub: hub, workers: w, fraction: o.Fraction, clock: o.Clock, expiry: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "jobferry_worker_token_expiration_timestamp_seconds",
 		Help: "When the token of a worker expires that the manager renews, in seconds since the epoch.",
 	}, []string{"worker"})}
@@ -104,7 +111,7 @@ func (r *renewer) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 	var secret corev1.Secret
 	if err := r.hub.Get(ctx, request.NamespacedName, &secret); err != nil {
 		r.expiry.DeleteLabelValues(request.Name)
-		delete(r.notBefore, request.NamespacedName)
+		r.notBefore.Delete(request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	due := decide(&secret, r.fraction)
@@ -121,13 +128,16 @@ func (r *renewer) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 	case now.Before(due.at):
 		r.workers.Report(worker, renewed(due))
 		return ctrl.Result{RequeueAfter: due.at.Sub(now)}, nil
-	case now.Before(r.notBefore[request.NamespacedName]):
-		return ctrl.Result{RequeueAfter: r.notBefore[request.NamespacedName].Sub(now)}, nil
 	}
-	r.notBefore[request.NamespacedName] = now.Add(minRetry)
+	if at, is := r.notBefore.Load(request.NamespacedName); is {
+		if left := at.(time.Time).Sub(now); left > 0 { //nolint:forcetypeassert // see notBefore
+			return ctrl.Result{RequeueAfter: left}, nil
+		}
+	}
+	r.notBefore.Store(request.NamespacedName, now.Add(minRetry))
 	err := r.renew(ctx, &secret, due, c)
 	if apierrors.IsConflict(err) {
-		delete(r.notBefore, request.NamespacedName)
+		r.notBefore.Delete(request.NamespacedName)
 		// somebody has changed the Secret: perhaps its token
 		return ctrl.Result{RequeueAfter: time.Second}, nil
 	}
@@ -136,7 +146,7 @@ func (r *renewer) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 		r.workers.Report(worker, failed(due, worker, err))
 		return ctrl.Result{RequeueAfter: retry(due.token, now)}, nil
 	}
-	r.notBefore[request.NamespacedName] = now.Add(pauseAfter(r.fraction))
+	r.notBefore.Store(request.NamespacedName, now.Add(pauseAfter(r.fraction)))
 	return ctrl.Result{}, nil // the change of the Secret comes back
 }
 

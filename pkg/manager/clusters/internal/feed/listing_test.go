@@ -30,8 +30,8 @@ func TestAListThatNeverEnds(t *testing.T) {
 		"the same Jobs":            {func(i int) batchv1.Job { return held(i % 20) }, v1alpha1.ReasonAnswerTooLarge, `"tenant/j0" twice`, 2},
 		"one Job twice in a page":  {func(i int) batchv1.Job { return held(i % 19) }, v1alpha1.ReasonAnswerTooLarge, `"tenant/j0" twice`, 1},
 		"other Jobs":               {held, v1alpha1.ReasonTooManyMirrors, "more than 126 Jobs", 7},
-		"Jobs that aren't held":    {notHeld, v1alpha1.ReasonAnswerTooLarge, "more than 100000 objects", maxNotHeld/20 + 1},
-		"the same that isn't held": {func(int) batchv1.Job { return notHeld(0) }, v1alpha1.ReasonAnswerTooLarge, "more than 100000 objects", maxNotHeld/20 + 1},
+		"Jobs that aren't held":    {notHeld, v1alpha1.ReasonAnswerTooLarge, "more than 200000 objects", maxNotHeld/20 + 1},
+		"the same that isn't held": {func(int) batchv1.Job { return notHeld(0) }, v1alpha1.ReasonAnswerTooLarge, "more than 200000 objects", maxNotHeld/20 + 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pages := 0

@@ -17,9 +17,8 @@ import (
 )
 
 // maxNotHeld bounds the objects of a list that aren't held. They take time, but no memory, so it's
-// far above what somebody in a worker makes by mistake; those that are held have the intake's
-// bound.
-const maxNotHeld = 100_000
+// above all Pods that Kubernetes supports in a cluster; those that are held have the intake's bound.
+const maxNotHeld = 200_000
 
 // listAll reads a list page by page, and takes in each page before it asks for the next: what is
 // held at a time is slim objects and one page. A page of large objects is asked for again with
