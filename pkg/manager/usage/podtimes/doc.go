@@ -12,5 +12,6 @@
 //
 // Memory: some 180 bytes for each Pod of a Job that is in the worker, ended or not. The store keeps
 // at most maxPods Pods, and the sums of maxGone Jobs whose Pods are gone. Beyond that, it drops the
-// oldest one: that of a namespace that has half of them and adds another.
+// oldest one: that of a namespace that has half of them and adds another. It keeps those of Jobs
+// that are gone, too, for keepGone.
 package podtimes

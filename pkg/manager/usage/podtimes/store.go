@@ -23,8 +23,10 @@ import (
 )
 
 const (
-	// maxGone is of how many Jobs without Pods the sums are kept.
-	maxGone = 10_000
+	// maxGone is of how many Jobs without Pods the sums are kept, and keepGone for how long if they are
+	// no mirrors any more: until then the hub has written their account.
+	maxGone  = 10_000
+	keepGone = 2 * time.Minute
 	// maxPods is how many Pods are kept: more than the watch lets in.
 	maxPods = 200_000
 	// maxUID is how many bytes a UID may have; others are no API server's.
@@ -40,13 +42,14 @@ type Store struct {
 	origin v1alpha1.Origin
 	now    func() time.Time
 	ahead  func() time.Duration
+	isSeen func(types.NamespacedName) bool
 
 	mu   sync.Mutex
 	pods map[types.UID]*pod
 	jobs map[objectnames.ID]*jobTimes
 	// gone are the Jobs that have no Pods any more, the oldest first, and goneOf counts them by
 	// namespace.
-	gone   list.List // of *jobTimes
+	gone   list.List // of *departure
 	goneOf map[string]int
 	heard  heard
 	// view is the number of what is seen since all Pods were listed; zero: they haven't been.
@@ -80,20 +83,29 @@ type pod struct {
 type jobTimes struct {
 	id    objectnames.ID
 	times usage.Times
-	// mirror is its name if its Pods say that it's a mirror of this origin, and askedFor when Unseen
-	// last named it.
-	mirror   string
+	// name, by its Pods. isMirror: they say that it's a mirror of this origin, and askedFor is when
+	// Unseen last named it.
+	name     string
+	isMirror bool
 	askedFor time.Time
+	// gone is its place among those without Pods; nil: it has some.
+	gone *list.Element
 	// starts is the sum of when the Pods that run got their nodes, by their own times, in milliseconds
 	// since 1970.
 	starts int64
 	first  *pod
 }
 
+// departure of a Job's last Pod.
+type departure struct {
+	*jobTimes
+	at time.Time
+}
+
 // New makes the store of a worker without Pods. Now is the hub's clock, and ahead is how far it's
-// ahead of the worker's.
-func New(origin v1alpha1.Origin, now func() time.Time, ahead func() time.Duration) *Store {
-	s := &Store{origin: origin, now: now, ahead: ahead}
+// ahead of the worker's. IsSeen reports whether a mirror is seen in the worker.
+func New(origin v1alpha1.Origin, now func() time.Time, ahead func() time.Duration, isSeen func(types.NamespacedName) bool) *Store {
+	s := &Store{origin: origin, now: now, ahead: ahead, isSeen: isSeen}
 	s.Forget()
 	return s
 }
@@ -183,14 +195,13 @@ const (
 	unseenAgain  = 10 * time.Minute
 )
 
-// Unseen are some of the mirrors of this origin, by what their Pods say, that aren't among those
-// which are seen.
-func (s *Store) Unseen(isSeen func(types.NamespacedName) bool) (unseen []types.NamespacedName) {
+// Unseen are some of the mirrors of this origin, by what their Pods say, that aren't seen.
+func (s *Store) Unseen() (unseen []types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now, of := s.now(), map[string][]*jobTimes{}
 	for _, j := range s.jobs {
-		if j.mirror != "" && j.first != nil && now.Sub(j.askedFor) >= unseenAgain && !isSeen(j.key()) {
+		if j.isMirror && j.first != nil && now.Sub(j.askedFor) >= unseenAgain && !s.isSeen(j.key()) {
 			of[j.id.Namespace] = append(of[j.id.Namespace], j)
 		}
 	}
@@ -250,12 +261,13 @@ func (s *Store) add(object *corev1.Pod) *pod {
 	if j == nil {
 		id.Namespace = unique.Make(id.Namespace).Value()
 		j = &jobTimes{id: id}
-		key := types.NamespacedName{Namespace: object.Namespace, Name: owner.Name}
-		if len(key.Name) <= maxName && mirror.IsMarkOf(mirror.MarkIn(object.Labels[v1alpha1.LabelMirrorID]), s.origin, key) {
-			j.mirror = strings.Clone(key.Name)
+		if len(owner.Name) <= maxName {
+			j.name = strings.Clone(owner.Name)
+			j.isMirror = mirror.IsMarkOf(mirror.MarkIn(object.Labels[v1alpha1.LabelMirrorID]), s.origin, j.key())
 		}
 		s.jobs[id] = j
 	}
+	s.back(j)
 	p := &pod{job: j, next: j.first, bound: s.sane(bound), created: object.CreationTimestamp.Unix()}
 	p.start = earlier(s.hubs(p.bound), s.now())
 	if s.heard.at.Sub(p.start) > catchUp {
@@ -287,8 +299,7 @@ func (p *pod) bind(at time.Time) {
 	p.bound, p.job.times.Newest = at, later(p.job.times.Newest, at)
 }
 
-// unlink takes a Pod that is gone out of its Job, and drops the Job that has been without Pods for
-// longest, if they are too many: one of the same namespace, if that has half of all.
+// unlink takes a Pod that is gone out of its Job.
 func (s *Store) unlink(p *pod) {
 	j := p.job
 	if p.previous != nil {
@@ -302,26 +313,64 @@ func (s *Store) unlink(p *pod) {
 	if j.first != nil {
 		return
 	}
-	s.gone.PushBack(j)
-	if s.goneOf[j.id.Namespace]++; s.gone.Len() <= maxGone {
+	s.leave(j)
+}
+
+// leave puts a Job that has no Pods any more at the end of those. If they are too many, it drops the
+// one that has been there for longest: one of the same namespace, if that has half of all.
+func (s *Store) leave(j *jobTimes) {
+	j.gone = s.gone.PushBack(&departure{j, s.now()})
+	s.goneOf[j.id.Namespace]++
+	s.dropOld()
+	if s.gone.Len() <= maxGone {
 		return
 	}
 	at := s.gone.Front()
-	for s.goneOf[j.id.Namespace] > maxGone/2 && at.Value.(*jobTimes).id.Namespace != j.id.Namespace {
+	for s.goneOf[j.id.Namespace] > maxGone/2 && at.Value.(*departure).id.Namespace != j.id.Namespace {
 		at = at.Next()
 	}
-	old := s.gone.Remove(at).(*jobTimes)
-	if s.goneOf[old.id.Namespace]--; s.goneOf[old.id.Namespace] == 0 {
-		delete(s.goneOf, old.id.Namespace)
-	}
-	if old.first == nil && s.jobs[old.id] == old {
-		delete(s.jobs, old.id)
+	s.drop(at.Value.(*departure).jobTimes)
+}
+
+// dropOld drops Jobs that are no mirrors any more. It looks at two of those that are gone for
+// longest: more than one comes at a time.
+func (s *Store) dropOld() {
+	for range 2 {
+		at := s.gone.Front()
+		old := at.Value.(*departure)
+		switch {
+		case s.now().Sub(old.at) < keepGone:
+			return
+		case s.isSeen(old.key()):
+			old.at = s.now()
+			s.gone.MoveToBack(at)
+		default:
+			s.drop(old.jobTimes)
+		}
 	}
 }
 
-// key is the name of a mirror.
+// drop forgets a Job without Pods.
+func (s *Store) drop(j *jobTimes) {
+	s.back(j)
+	delete(s.jobs, j.id)
+}
+
+// back takes a Job out of those without Pods.
+func (s *Store) back(j *jobTimes) {
+	if j.gone == nil {
+		return
+	}
+	s.gone.Remove(j.gone)
+	j.gone = nil
+	if s.goneOf[j.id.Namespace]--; s.goneOf[j.id.Namespace] == 0 {
+		delete(s.goneOf, j.id.Namespace)
+	}
+}
+
+// key is the Job's name.
 func (j *jobTimes) key() types.NamespacedName {
-	return types.NamespacedName{Namespace: j.id.Namespace, Name: j.mirror}
+	return types.NamespacedName{Namespace: j.id.Namespace, Name: j.name}
 }
 
 // end counts a Pod as ended.

@@ -27,11 +27,14 @@ type story struct {
 	t     *testing.T
 	now   time.Time
 	ahead time.Duration
+	// seen are mirrors.
+	seen map[types.NamespacedName]bool
 }
 
 func newStory(t *testing.T) *story {
 	s := &story{t: t, now: began}
-	s.Store = New("hub-a", func() time.Time { return s.now }, func() time.Duration { return s.ahead })
+	isSeen := func(key types.NamespacedName) bool { return s.seen[key] }
+	s.Store = New("hub-a", func() time.Time { return s.now }, func() time.Duration { return s.ahead }, isSeen)
 	return s
 }
 
@@ -243,6 +246,37 @@ func TestJobsThatAreGoneAreBounded(t *testing.T) {
 	}
 	if len(s.jobs) != maxGone || s.gone.Len() != maxGone || len(s.pods) != 0 {
 		t.Errorf("%d Jobs, %d gone, %d Pods", len(s.jobs), s.gone.Len(), len(s.pods))
+	}
+}
+
+// What is kept of a Job that is gone doesn't stay: a worker has any number of them in time. That of
+// a mirror without Pods does.
+func TestJobsThatAreGoneAreForgotten(t *testing.T) {
+	s := newStory(t)
+	gone := func(uid types.UID) {
+		p := running("pod-"+uid, s.now)
+		p.OwnerReferences[0].UID, p.OwnerReferences[0].Name = uid, string(uid)
+		s.Set(p)
+		s.Set(over(p, s.now.Add(time.Second), corev1.PodSucceeded))
+		s.Remove(p.UID)
+	}
+	s.seen = map[types.NamespacedName]bool{{Name: "suspended"}: true}
+	gone("suspended")
+	gone("retried")
+	for i := range 1000 {
+		s.pass(time.Second)
+		gone(types.UID(fmt.Sprint(i)))
+		if i%60 == 0 {
+			gone("retried")
+		}
+	}
+	if most := int(keepGone/time.Second) + 3; len(s.jobs) > most || s.gone.Len() != len(s.jobs) || s.goneOf[""] != s.gone.Len() {
+		t.Errorf("%d Jobs, %d gone, at most %d", len(s.jobs), s.gone.Len(), most)
+	}
+	for uid, want := range map[types.UID]int64{"suspended": 1, "retried": 18, "999": 1} {
+		if got := s.Times(objectnames.ID{UID: uid}).Count; got != want {
+			t.Errorf("%s: %d Pods, want %d", uid, got, want)
+		}
 	}
 }
 

@@ -37,10 +37,10 @@ func TestUnseen(t *testing.T) {
 	add(1000, "hub-b", "")
 	add(1001, origin, "-of-another-name")
 	seen := types.NamespacedName{Namespace: "team", Name: "job-0"}
-	isSeen := func(key types.NamespacedName) bool { return key == seen }
+	s.seen = map[types.NamespacedName]bool{seen: true}
 	found := map[types.NamespacedName]bool{}
 	for _, want := range []int{unseenAtOnce, unseenAtOnce - 1, 0} {
-		unseen := s.Unseen(isSeen)
+		unseen := s.Unseen()
 		if len(unseen) != want {
 			t.Fatalf("%d are named, want %d", len(unseen), want)
 		}
@@ -52,11 +52,11 @@ func TestUnseen(t *testing.T) {
 		}
 	}
 	s.pass(unseenAgain)
-	if got := len(s.Unseen(isSeen)); got != unseenAtOnce {
+	if got := len(s.Unseen()); got != unseenAtOnce {
 		t.Errorf("later, %d are named", got)
 	}
 	s.Forget()
-	if got := s.Unseen(isSeen); len(got) > 0 {
+	if got := s.Unseen(); len(got) > 0 {
 		t.Errorf("%v are named of no Pods", got)
 	}
 }
@@ -74,7 +74,7 @@ func TestUnseenOfOthers(t *testing.T) {
 	}
 	named := func() map[string]int {
 		of := map[string]int{}
-		for _, key := range s.Unseen(func(types.NamespacedName) bool { return false }) {
+		for _, key := range s.Unseen() {
 			of[key.Namespace]++
 		}
 		return of

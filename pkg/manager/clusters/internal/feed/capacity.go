@@ -48,7 +48,7 @@ type capacityInformers struct {
 // has.
 const continueAfter = time.Second
 
-func newCapacityInformers(l *link.Link, call Options) (*capacityInformers, error) {
+func newCapacityInformers(l *link.Link, call Options, mirrors *mirrorStore) (*capacityInformers, error) {
 	store, clock := placement.NewStore(call.CapacityFreed), l.Options().Clock
 	after := func(pause time.Duration, do func()) {
 		over := clock.After(pause)
@@ -60,7 +60,7 @@ func newCapacityInformers(l *link.Link, call Options) (*capacityInformers, error
 	store.PaceBy(clock.Now, after)
 	store.Ledger.OnStuck(call.PodsStuck)
 	store.Ledger.OnLeft(func() { after(continueAfter, store.Ledger.Continue) })
-	i := &capacityInformers{store: store, times: podtimes.New(call.Origin, clock.Now, l.ClockAhead)}
+	i := &capacityInformers{store: store, times: podtimes.New(call.Origin, clock.Now, l.ClockAhead, mirrors.has)}
 	gathered := gathering{link: l, event: func() {}}
 	i.nodes = gathered.kind(corev1.SchemeGroupVersion, "nodes", nodeIntake, nodesTo(store, call.NumbersChanged).sink)
 	i.pods = gathered.kind(corev1.SchemeGroupVersion, "pods", podIntake, podsTo(store, unlabelledPods(call.PodUnlabelled), call.NumbersChanged).sink)

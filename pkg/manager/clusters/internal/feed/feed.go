@@ -69,7 +69,7 @@ func New(l *link.Link, options Options) (*Feed, error) {
 	if f.mirrors, err = newMirrors(l, options.Origin, f.intake, ofMirrors); err != nil {
 		return nil, err
 	}
-	if f.capacity, err = newCapacityInformers(l, options); err != nil {
+	if f.capacity, err = newCapacityInformers(l, options, f.mirrors.mirrorStore); err != nil {
 		return nil, err
 	}
 	wake := f.limits.Wake
@@ -183,9 +183,7 @@ func (f *Feed) Mirror(key types.NamespacedName) (*batchv1.Job, bool) {
 }
 
 // UnseenMirrors are some of the Jobs of this origin, by what their Pods say, that the cache lacks.
-func (f *Feed) UnseenMirrors() []types.NamespacedName {
-	return f.capacity.times.Unseen(func(key types.NamespacedName) bool { return f.mirrors.get(key) != nil })
-}
+func (f *Feed) UnseenMirrors() []types.NamespacedName { return f.capacity.times.Unseen() }
 
 // Mirrors are all Jobs of this origin in the cache, in no order.
 func (f *Feed) Mirrors() []packed.Facts { return f.mirrors.facts() }

@@ -134,6 +134,9 @@ func (s *mirrorStore) get(key types.NamespacedName) *packed.Job {
 	return s.jobs[key]
 }
 
+// has reports whether there is a mirror.
+func (s *mirrorStore) has(key types.NamespacedName) bool { return s.get(key) != nil }
+
 // facts are those of all mirrors, in no order.
 func (s *mirrorStore) facts() []packed.Facts {
 	s.mu.RLock()
