@@ -45,7 +45,6 @@ type autoscalerReader struct {
 	running                    sync.WaitGroup
 
 	// What follows belongs to the goroutine that reads.
-	launches placement.Launches
 	// unwatch ends the watch of NodeClaims; nil: there is none.
 	unwatch context.CancelFunc
 	// news: a NodeClaim was seen since the last turn, which was at turned.
@@ -90,7 +89,9 @@ func newAutoscalerReader(l *link.Link, ledger *placement.Ledger, call autoscaler
 		link: l, worker: options.Worker, karpenter: karpenter, core: core, ledger: ledger, clock: options.Clock, autoscalerCallbacks: call,
 		every: autoscalerIntervals * options.ProbeInterval, timeout: options.RequestTimeout,
 	}
-	r.claims = claimWatch{api: claims, selector: r.launches.Selector(), clock: r.clock, retry: r.every, again: options.RetryDelay, begun: r.claimsBegun}
+	r.claims = claimWatch{
+		api: claims, selector: new(placement.Launches).Selector(), clock: r.clock, retry: r.every, again: options.RetryDelay, begun: r.claimsBegun, news: make(chan struct{}, 1),
+	}
 	return r, err
 }
 
@@ -120,7 +121,6 @@ func (r *autoscalerReader) stop() {
 }
 
 func (r *autoscalerReader) run(ctx context.Context) {
-	claims := make(chan placement.NodeClaim)
 	for reads := r.clock.After(0); ; {
 		now := r.clock.Now()
 		due := r.due(now)
@@ -137,25 +137,24 @@ func (r *autoscalerReader) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case claim := <-claims:
-			r.launches.See(&claim, r.clock.Now())
+		case <-r.claims.news:
 			r.news = true
 		case <-turn:
 		case <-reads:
 			workerpanic.Contain(r.worker, func() { r.read(ctx) }) // it holds no lock
 			reads = r.clock.After(r.every)
 		}
-		r.watchClaims(ctx, claims)
+		r.watchClaims(ctx)
 	}
 }
 
 // watchClaims begins the watch of NodeClaims when there are NodePools, and ends it when there are
 // none.
-func (r *autoscalerReader) watchClaims(ctx context.Context, claims chan<- placement.NodeClaim) {
+func (r *autoscalerReader) watchClaims(ctx context.Context) {
 	switch wanted := r.hasPools(); {
 	case wanted && r.unwatch == nil:
 		ctx, r.unwatch = context.WithCancel(ctx)
-		r.running.Go(func() { r.claims.run(ctx, r.worker, claims) })
+		r.running.Go(func() { r.claims.run(ctx, r.worker) })
 	case !wanted && r.unwatch != nil:
 		r.unwatch()
 		r.unwatch = nil
@@ -170,7 +169,7 @@ func (r *autoscalerReader) hasPools() bool {
 
 // due is when to look at what NodeClaims say; zero: not before there is another one.
 func (r *autoscalerReader) due(now time.Time) time.Time {
-	at, soonest := r.launches.Next(r.turned), r.turned.Add(turnInterval)
+	at, soonest := r.claims.next(r.turned), r.turned.Add(turnInterval)
 	if r.news {
 		at = now
 	}
@@ -204,7 +203,7 @@ func (r *autoscalerReader) observe(next *placement.Observed) {
 		return // nothing was read yet
 	}
 	before := r.observed.Load()
-	next = next.With(r.launches.Out(r.clock.Now()))
+	next = r.claims.addTo(next)
 	if reflect.DeepEqual(before, next) {
 		return
 	}

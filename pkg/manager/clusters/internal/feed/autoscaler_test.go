@@ -196,6 +196,45 @@ func TestNodeClaimsOfAHostileWorker(t *testing.T) {
 	})
 }
 
+// TestNodeClaimsWaitForNoRead: large events are taken in while NodePools are read for as long as
+// the worker likes. Else they would keep the memory for all workers' answers for that long, and the
+// answer to that very read would wait for them if it's large, too.
+func TestNodeClaimsWaitForNoRead(t *testing.T) {
+	large := strings.Repeat("a", 1<<20)
+	var reads atomic.Int32
+	reading, sent := make(chan struct{}), make(chan struct{})
+	w := newAutoscaled(t, func(w http.ResponseWriter, req *http.Request) {
+		if reads.Add(1) == 1 {
+			onePool(w, req)
+			return
+		}
+		if reads.Load() == 2 {
+			close(reading)
+		}
+		select {
+		case <-sent:
+		case <-req.Context().Done():
+			t.Error("NodeClaims wait for the end of a read")
+			return
+		}
+		w.Header().Set("Content-Type", jsonType)
+		fmt.Fprintf(w, `{"metadata":{},"items":[{"metadata":{"name":"p"}},{"metadata":{"name":"q","annotations":{"a":%q}}}]}`, large)
+	}, func(w http.ResponseWriter, req *http.Request) {
+		<-reading
+		w.Header().Set("Content-Type", jsonType)
+		for i := range 8 { // more than is received before anybody reads it
+			fmt.Fprint(w, failedClaim(fmt.Sprint(i), `{"key":"`+large+`","operator":"Exists"}`))
+		}
+		close(sent)
+		<-req.Context().Done()
+	})
+	w.until("a large answer comes after large events", func() bool {
+		o := w.reader.observed.Load()
+		return o != nil && len(o.Pools) == 2
+	})
+	w.until("they count", func() bool { return w.outs() == 1 })
+}
+
 // TestNodeClaimsThatMayNotBeWatched: that's said, and the NodePools count all the same.
 func TestNodeClaimsThatMayNotBeWatched(t *testing.T) {
 	w := newAutoscaled(t, onePool, func(w http.ResponseWriter, _ *http.Request) {
@@ -244,7 +283,7 @@ func TestMachinesThatDontCome(t *testing.T) {
 	clock, ledger := clocktesting.NewFakeClock(time.Unix(0, 0)), placement.NewStore(func(placement.Change) {}).Ledger
 	ledger.SetPod(pod)
 	var changed, grown, stuck int
-	r := &autoscalerReader{clock: clock, ledger: ledger, autoscalerCallbacks: autoscalerCallbacks{
+	r := &autoscalerReader{clock: clock, claims: claimWatch{clock: clock}, ledger: ledger, autoscalerCallbacks: autoscalerCallbacks{
 		changed: func() { changed++ },
 		grown:   func() { grown++ },
 		stuck: func(key types.NamespacedName) {
@@ -254,7 +293,7 @@ func TestMachinesThatDontCome(t *testing.T) {
 		},
 	}}
 	r.observe((*placement.Observed)(nil).Update(nil, "", nil))
-	r.launches.See(placementtest.FailedClaim("p", clock.Now()), clock.Now())
+	r.claims.see(placementtest.FailedClaim("p", clock.Now()))
 	for i, want := range []struct {
 		step                  time.Duration
 		changed, grown, stuck int
