@@ -42,5 +42,6 @@
 // # Trade-offs
 //
 // Clients know a fixed set of kinds and do no discovery, which would cost requests for each worker,
-// and hang with it.
+// and hang with it. So of a 404 that isn't an API server's, they don't have to find out whether a
+// kind is missing: it says nothing (see ofAPIServer).
 package link
