@@ -53,6 +53,20 @@ func stampOf(lease *coordinationv1.Lease) (s Stamp, held bool) {
 type seen struct {
 	renewal string
 	since   time.Time
+	// holder renewed a Lease that this process might not take, as far as is known; empty: nobody.
+	holder string
+}
+
+// see takes in the Lease as it was read.
+func (s *seen) see(lease *coordinationv1.Lease, now time.Time) {
+	if renewal := renewalOf(lease); renewal != s.renewal {
+		*s = seen{renewal: renewal, since: now}
+	}
+}
+
+// isAwaited reports whether another hub holds the Lease, by what was last seen of it.
+func (s *seen) isAwaited(now time.Time, o Settings) bool {
+	return s.holder != "" && s.holder != o.TakeOverFrom && now.Before(s.since.Add(o.LostTimeout))
 }
 
 // mayTake reports whether this process may hold a worker's Lease now.

@@ -9,7 +9,8 @@
 // A leader reads the Terms that were before its own, then adds it. In a worker it takes over at
 // once from a Term that its hub knows with that count or a higher one: that leader's time is over,
 // as the hub has one leader. Any other holder is of another hub. It's waited for, as long as it
-// renews the Lease, and for workerLostTimeout after that, unless an admin says otherwise.
+// renews the Lease, and for workerLostTimeout after that, unless an admin says otherwise. That the
+// worker refuses the Lease meanwhile changes nothing.
 //
 // The hub's Lease is written before any worker's: a hub knows each count that its leaders have
 // used.

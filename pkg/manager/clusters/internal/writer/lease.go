@@ -123,16 +123,15 @@ func (l *Lease) keep(ctx context.Context, o Settings, now time.Time) (Standing, 
 	case apierrors.IsNotFound(err):
 		write = func() error { return CreateInSystem(ctx, l.worker, lease) }
 	case apierrors.IsForbidden(err):
-		return l.unguarded("the kubeconfig's user may not read", err), nil
+		return l.refused("the kubeconfig's user may not read", err, now, o), nil
 	case err != nil:
 		return Standing{}, err
-	}
-	if renewal := renewalOf(lease); renewal != l.other.renewal {
-		l.other = seen{renewal, now}
+	default:
+		l.other.see(lease, now)
 	}
 	if !l.term.mayTake(lease, l.other, now, o) {
-		holder := ptr.Deref(lease.Spec.HolderIdentity, "")
-		return Standing{State: Theirs, Holder: holder}, nil
+		l.other.holder = ptr.Deref(lease.Spec.HolderIdentity, "")
+		return Standing{State: Theirs, Holder: l.other.holder}, nil
 	}
 	before, held := stampOf(lease)
 	stamp := l.term.stamp()
@@ -142,9 +141,10 @@ func (l *Lease) keep(ctx context.Context, o Settings, now time.Time) (Standing, 
 	isOwn := before.Holder == stamp.Holder || l.term.knows(before)
 	switch err := write(); {
 	case err == nil:
+		l.other.holder = ""
 		return Standing{State: Ours, TookOver: l.standing.TookOver || held && !isOwn}, nil
 	case isRefusal(err):
-		return l.unguarded("the worker refuses the write of", err), nil
+		return l.refused("the worker refuses the write of", err, now, o), nil
 	case held && !isRace(err) && isOwn:
 		return Standing{State: Ours, TookOver: l.standing.TookOver, Why: text.Clean(err.Error(), text.MaxMessage)}, nil // this hub holds it
 	default:
@@ -176,8 +176,14 @@ func (l *Lease) lease() *coordinationv1.Lease {
 	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: l.options.Origin.WriterLease()}}
 }
 
-func (l *Lease) unguarded(why string, err error) Standing {
-	return Standing{State: Unguarded, Why: text.Clean(fmt.Sprintf("%s Lease %s/%s (run kubectl jobferry register again): %v", why, v1alpha1.SystemNamespace, l.options.Origin.WriterLease(), err), text.MaxMessage)}
+// refused is what follows from an answer that this process may not have the Lease. That may be so
+// for a moment only, or somebody has deleted it: another hub is waited for as if it were read.
+func (l *Lease) refused(why string, err error, now time.Time, o Settings) Standing {
+	next := Standing{State: Unguarded, Why: text.Clean(fmt.Sprintf("%s Lease %s/%s (run kubectl jobferry register again): %v", why, v1alpha1.SystemNamespace, l.options.Origin.WriterLease(), err), text.MaxMessage)}
+	if l.other.isAwaited(now, o) {
+		next.State, next.Holder = Theirs, l.other.holder
+	}
+	return next
 }
 
 func isRefusal(err error) bool {
