@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"io"
 
+	"k8s.io/client-go/kubernetes/scheme"
+
 	"github.com/jobferry/jobferry/pkg/util/jsonscan"
+	"github.com/jobferry/jobferry/pkg/util/quantities"
 )
 
 // elementBytes is what an element of a JSON value may become: a struct. maxElements bounds them.
@@ -14,7 +17,7 @@ const (
 )
 
 // valueReader reads JSON, and counts the bytes and elements: of all, or of each value with what is
-// before it.
+// before it, which is an event of a watch.
 type valueReader struct {
 	from     io.Reader
 	limit    int
@@ -40,7 +43,7 @@ func (r *valueReader) next() (values []byte, decoded int64, err error) {
 			if !whole || !r.eachAnew {
 				continue
 			}
-			if HasCostlyQuantity(r.value.Bytes()) {
+			if quantities.HasCostlyEvent(r.value.Bytes(), scheme.Scheme) {
 				return nil, 0, errCostly
 			}
 			values = append(values, r.value.Bytes()...)
