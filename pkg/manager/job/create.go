@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -23,6 +24,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/recentfields"
+	"github.com/jobferry/jobferry/pkg/util/quantities"
 	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
@@ -212,9 +214,20 @@ func dropsFields(w worker, paths []string) error {
 		"drops %s: its API server (%s) doesn't have that, or has it switched off by a feature gate", strings.Join(paths, ", "), version)}
 }
 
+var errCostlyAnswer = errors.New("the Job in its answer has a quantity that no API server sends")
+
+// typed makes a Job of an answer that was read without a type: the client looks for costly
+// quantities by the kind that the worker says it is.
 func (r *Reconciler) typed(w worker, answer client.Object) (*batchv1.Job, error) {
-	job := &batchv1.Job{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(contentOf(answer), job); err != nil {
+	job, content := &batchv1.Job{}, contentOf(answer)
+	text, err := json.Marshal(content)
+	if err == nil && quantities.HasCostlyJSON(text, reflect.TypeFor[batchv1.Job]()) {
+		return nil, &workerError{w.Name(), errCostlyAnswer}
+	}
+	if err == nil {
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(content, job)
+	}
+	if err != nil {
 		return nil, &workerError{w.Name(), fmt.Errorf("read the Job in its answer: %w", err)}
 	}
 	return job, nil

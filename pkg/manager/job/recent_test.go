@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -280,5 +281,24 @@ func TestAMovedJobKeepsItsFields(t *testing.T) {
 	w.step(time.Minute)
 	if diff := cmp.Diff(any(gang), w.worker("b").fieldIn(future)); diff != "" {
 		w.fail("%s", diff)
+	}
+}
+
+// TestACostlyAnswerWithoutAType: whatever kind a worker says that its answer is, no quantity that
+// takes long to compute with is made of it.
+func TestACostlyAnswerWithoutAType(t *testing.T) {
+	worker := &fakeWorker{api: &apiServer{name: "a"}}
+	for quantity, want := range map[string]bool{"100m": true, "1e9999999": false, "123456789012345678901e1000000": false} {
+		for _, kind := range []string{"Job", "ConfigMap", "Foreign"} {
+			answer := &unstructured.Unstructured{Object: toTree(aJob("train"))}
+			answer.SetKind(kind)
+			containers := []any{map[string]any{"resources": map[string]any{"limits": map[string]any{"cpu": quantity}}}}
+			if err := unstructured.SetNestedSlice(answer.Object, containers, "spec", "template", "spec", "containers"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := (&Reconciler{}).typed(worker, answer); (err == nil) != want {
+				t.Errorf("%s of a %s: %v", quantity, kind, err)
+			}
+		}
 	}
 }
