@@ -2,6 +2,7 @@ package clusters
 
 import (
 	"math/rand/v2"
+	"net/http"
 	"runtime"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/clusters/clustertest"
 )
 
 func ago(d time.Duration) time.Time { return noon.Add(-d) }
@@ -196,20 +198,33 @@ func TestAnIsolatedHubGivesNobodyUp(t *testing.T) {
 // The API server answers probes but serves no watches: what is known of the mirrors gets old, and
 // the worker doesn't stay Ready for ever.
 func TestAWatchThatFailsIsALoss(t *testing.T) {
-	w := newWorld(t)
-	c := w.server.Add("c", "uid", "t")
-	worker := w.register("w1", c.Kubeconfig("t"))
-	w.untilState(worker, Ready, v1alpha1.ReasonConnected)
-	before := time.Now()
-	c.Break("jobs", true)
-	w.server.Cut()
-	view := w.untilState(worker, Disconnected, v1alpha1.ReasonUnreachable)
-	if limit := 3 * w.registry.options.ProbeInterval; view.LossClock.Sub(before) < limit {
-		t.Errorf("since %s, which is less than %s after the watch failed: the fence was kept until then", view.LossClock, limit)
+	maintenance := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "86400")
+		http.Error(w, "maintenance", http.StatusServiceUnavailable)
 	}
-	w.until("it answers probes all the same", func() bool { return !worker.View().LastContact.Before(view.LossClock) })
-	c.Break("jobs", false)
-	w.untilState(worker, Ready, v1alpha1.ReasonConnected)
+	for name, fails := range map[string]func(c *clustertest.Cluster, fails bool){
+		"an error": func(c *clustertest.Cluster, fails bool) { c.Break("jobs", fails) },
+		"an error that says to wait": func(c *clustertest.Cluster, fails bool) {
+			c.Answer("watch jobs", map[bool]http.HandlerFunc{true: maintenance}[fails])
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			c := w.server.Add("c", "uid", "t")
+			worker := w.register("w1", c.Kubeconfig("t"))
+			w.untilState(worker, Ready, v1alpha1.ReasonConnected)
+			before := time.Now()
+			fails(c, true)
+			w.server.Cut()
+			view := w.untilState(worker, Disconnected, v1alpha1.ReasonUnreachable)
+			if limit := 3 * w.registry.options.ProbeInterval; view.LossClock.Sub(before) < limit {
+				t.Errorf("since %s, which is less than %s after the watch failed: the fence was kept until then", view.LossClock, limit)
+			}
+			w.until("it answers probes all the same", func() bool { return !worker.View().LastContact.Before(view.LossClock) })
+			fails(c, false)
+			w.untilState(worker, Ready, v1alpha1.ReasonConnected)
+		})
+	}
 }
 
 func TestLostCondition(t *testing.T) {

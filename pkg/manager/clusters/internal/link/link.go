@@ -199,6 +199,8 @@ func (l *Link) roundTrip(class requestClass, req *http.Request) (*http.Response,
 	l.meter.request(req, resp, err)
 	if err == nil {
 		l.clock.see(resp, before, l.now())
+		// Client-go would obey, in silence: who has sent the request records the error, and backs off.
+		resp.Header.Del("Retry-After")
 		bound(class, resp, h, l.Break)
 		return resp, nil
 	}
