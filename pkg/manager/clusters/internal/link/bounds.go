@@ -26,7 +26,7 @@ const (
 	maxEventBytes  = 4 << 20
 	maxHeaderBytes = 64 << 10
 	// maxErrorBytes and maxErrorDecoded are those of an error of an informer, which is remembered, or
-	// of a probe. That of a write may show all that was written.
+	// of a probe, or in a format that isn't decoded. That of a write may show all that was written.
 	maxErrorBytes   = 64 << 10
 	maxErrorDecoded = 256 << 10
 )
@@ -109,7 +109,7 @@ func refuseStatus(resp *http.Response) error {
 // also passed to broken, because client-go makes a mere text of it in a watch; that of a list
 // isn't, because the list may be read in smaller pages.
 func bound(class requestClass, resp *http.Response, h *hold, broken func(*BoundError)) {
-	watches := verb(resp.Request) == "watch" && resp.StatusCode == http.StatusOK
+	format, watches := mediatype.Only(resp, runtime.ContentTypeJSON, runtime.ContentTypeProtobuf), hasEvents(resp)
 	limit, most, what := maxBytes[class], maxDecodedBytes, "the answer"
 	switch {
 	case watches:
@@ -117,7 +117,7 @@ func bound(class requestClass, resp *http.Response, h *hold, broken func(*BoundE
 	case class == informerRequest:
 		broken = func(*BoundError) {}
 	}
-	if resp.StatusCode >= http.StatusMultipleChoices && class != jobRequest {
+	if isError(resp) && (class != jobRequest || format == "") {
 		limit, most, what = maxErrorBytes, maxErrorDecoded, "an error"
 	}
 	ctx, cancel := context.WithCancel(resp.Request.Context())
@@ -139,16 +139,7 @@ func bound(class requestClass, resp *http.Response, h *hold, broken func(*BoundE
 		}
 		return nil
 	}}
-	format := mediatype.Only(resp, runtime.ContentTypeJSON, runtime.ContentTypeProtobuf)
-	var read func() (data []byte, decoded int64, err error)
-	switch {
-	case format != runtime.ContentTypeProtobuf: // others are counted, too: who asks for the bytes gets them
-		read = (&valueReader{from: from, limit: limit, eachAnew: watches}).next
-	case watches:
-		read = func() ([]byte, int64, error) { return readFrame(from) }
-	default:
-		read = func() ([]byte, int64, error) { return readObject(from, limit) }
-	}
+	read := readerOf(resp, format, from, limit)
 	body.next = func() ([]byte, error) {
 		if watches { // the event before has been taken
 			h.release()
@@ -167,6 +158,26 @@ func bound(class requestClass, resp *http.Response, h *hold, broken func(*BoundE
 		return data, err
 	}
 	resp.Body = body
+}
+
+func hasEvents(resp *http.Response) bool {
+	return verb(resp.Request) == "watch" && resp.StatusCode == http.StatusOK
+}
+
+func isError(resp *http.Response) bool { return resp.StatusCode >= http.StatusMultipleChoices }
+
+// readerOf returns what reads an answer, or one event after the other, up to a limit.
+func readerOf(resp *http.Response, format string, from io.Reader, limit int) func() (data []byte, decoded int64, err error) {
+	switch {
+	case isError(resp) && format == "":
+		return func() ([]byte, int64, error) { return readPage(from, limit, resp.StatusCode) }
+	case format != runtime.ContentTypeProtobuf: // others are counted, too: who asks for the bytes gets them
+		return (&valueReader{from: from, limit: limit, eachAnew: hasEvents(resp)}).next
+	case hasEvents(resp):
+		return func() ([]byte, int64, error) { return readFrame(from) }
+	default:
+		return func() ([]byte, int64, error) { return readObject(from, limit) }
+	}
 }
 
 var maxBytes = map[requestClass]int{
@@ -216,6 +227,21 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 		return 0, b.ended
 	}
 	return n, nil
+}
+
+// readPage reads an error that nothing decodes. That of a load balancer whose worker doesn't answer
+// is cut off where it's too large: its status says enough.
+func readPage(from io.Reader, limit, status int) (text []byte, size int64, err error) {
+	text, err = io.ReadAll(io.LimitReader(from, int64(limit)+1))
+	switch {
+	case len(text) <= limit && err == nil:
+		err = io.EOF
+	case len(text) > limit && status >= http.StatusInternalServerError:
+		text, err = text[:limit], io.EOF
+	case len(text) > limit:
+		return nil, 0, errTooLarge
+	}
+	return text, int64(len(text)), err
 }
 
 // readObject reads all of an answer in protobuf, and returns what it becomes, too.

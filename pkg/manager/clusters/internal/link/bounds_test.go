@@ -346,6 +346,44 @@ func TestErrorsAreSmall(t *testing.T) {
 	}
 }
 
+// endless repeats a text, and counts what is read.
+type endless struct {
+	text string
+	read int
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	n := copy(p, e.text)
+	e.read += n
+	return n, nil
+}
+
+// styled is as in a load balancer's error page: nothing decodes it, and it looks much like JSON.
+const styled = "a.b:hover,c.d{margin:0 auto;font:12px Arial,sans-serif}[[[[\n"
+
+// TestErrorPages: one of a usual size breaks no bound, and neither does one of any size where no
+// API server answers; of that, no more is read than is kept.
+func TestErrorPages(t *testing.T) {
+	for _, class := range []requestClass{probeRequest, jobRequest, informerRequest} {
+		for _, path := range []string{"/x", "/x?watch=true"} {
+			for _, status := range []int{http.StatusFound, http.StatusNotFound, http.StatusInternalServerError, http.StatusBadGateway} {
+				for _, size := range []int{0, 4 << 10, maxErrorBytes, maxErrorBytes + 1, 1 << 40} {
+					page := &endless{text: styled}
+					resp := answer(t, path, "text/html", "", 1) //nolint:bodyclose // answer closes it
+					resp.StatusCode, resp.Body = status, io.NopCloser(io.LimitReader(page, int64(size)))
+					bound(class, resp, aHold(), func(*BoundError) {})
+					got, err := io.ReadAll(resp.Body)
+					var broken *BoundError
+					refused := size > maxErrorBytes && status < http.StatusInternalServerError
+					if errors.As(err, &broken) != refused || !refused && len(got) != min(size, maxErrorBytes) || page.read > maxErrorBytes+1 {
+						t.Errorf("class %d, %s: of %d bytes with %d, %d pass, %d are read: %v", class, path, size, status, len(got), page.read, err)
+					}
+				}
+			}
+		}
+	}
+}
+
 // closing tells whether it was closed.
 type closing struct {
 	io.Reader

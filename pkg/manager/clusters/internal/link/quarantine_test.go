@@ -1,12 +1,19 @@
 package link
 
 import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters/clustertest"
@@ -55,6 +62,52 @@ func TestRenewedTokensEndNoQuarantine(t *testing.T) {
 	l.Lead(To(another.Kubeconfig("t")))
 	if l.Keep(t.Context()); another.Requests("get kube-system") == 0 {
 		t.Error("another server isn't tried")
+	}
+}
+
+// TestAnErrorPageIsNoQuarantine: of a load balancer whose API server doesn't answer, the status is
+// told, to whomever it's sent.
+func TestAnErrorPageIsNoQuarantine(t *testing.T) {
+	server := clustertest.NewServer(func() {})
+	t.Cleanup(server.Close)
+	for _, repeated := range []int{60, 1 << 20} {
+		page := func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			w.WriteHeader(http.StatusBadGateway)
+			for range repeated {
+				if _, err := io.WriteString(w, styled); err != nil {
+					return // it isn't read any more
+				}
+			}
+		}
+		c := server.Add("c", "uid", "t")
+		l := newLink(t)
+		l.Lead(To(c.Kubeconfig("t")))
+		l.Keep(t.Context())
+		for request, send := range map[string]func() error{
+			"get j": func() error {
+				return l.Client().Get(t.Context(), client.ObjectKey{Namespace: "n", Name: "j"}, &batchv1.Job{})
+			},
+			"watch jobs": func() error {
+				_, err := l.probes.Get().AbsPath("/apis/batch/v1/jobs").Param("watch", "true").Watch(t.Context())
+				return err
+			},
+		} {
+			c.Answer(request, page)
+			var answered apierrors.APIStatus
+			if err := send(); !errors.As(err, &answered) || answered.Status().Code != http.StatusBadGateway {
+				t.Errorf("%s: %v", request, err)
+			}
+		}
+		c.Answer("get kube-system", page)
+		l.due = l.now()
+		l.Keep(t.Context())
+		if o := l.Observation(); o.Reason != v1alpha1.ReasonUnreachable || !strings.Contains(o.Message, "the API server answers 502") {
+			t.Errorf("a probe: %+v", o)
+		}
+		if l.broken.Load() != nil || l.quarantine.count > 0 {
+			t.Errorf("a bound is broken: %+v", l.broken.Load())
+		}
 	}
 }
 
