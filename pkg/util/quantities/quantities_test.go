@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/client-go/kubernetes/scheme"
 	"pgregory.net/rapid"
 
 	"github.com/jobferry/jobferry/pkg/util/costtest"
@@ -68,6 +69,36 @@ func TestHasCostlyJSON(t *testing.T) {
 	}
 }
 
+// TestHasCostlyObject: by what it's decoded as.
+func TestHasCostlyObject(t *testing.T) {
+	const limits, label = `"spec":{"limits":{"cpu":"1e9999"},"containers":[{"resources":{"limits":{"cpu":"1e9999"}}}]}`, `"metadata":{"labels":{"a":"1e9999"}}`
+	pod := `"apiVersion":"v1","kind":"Pod",`
+	for text, want := range map[string]bool{
+		`{` + pod + limits + `}`:                                                 true,
+		`{` + pod + label + `}`:                                                  false,
+		`{"kind":"Pod",` + label + `}`:                                           true,
+		`{"apiVersion":"v1",` + label + `}`:                                      true,
+		`{` + label + `}`:                                                        true,
+		`{"apiVersion":"v1","kind":"Pads",` + label + `}`:                        true,
+		`{"apiVersion":"karpenter.sh/v1",` + label + `}`:                         true,
+		`{"apiVersion":"karpenter.sh/v1","kind":"Status",` + limits + `}`:        false,
+		`{"apiVersion":"karpenter.sh/v1","kind":"NodePool",` + limits + `}`:      false,
+		`{"apiVersion":"karpenter.sh","kind":"NodePool",` + limits + `}`:         true,
+		`{"apiVersion":"karpenter.sh/v1","kind":"Foo",` + pod + limits + `}`:     true,
+		`{` + pod + `"apiVersion":"karpenter.sh/v1","kind":"Foo",` + label + `}`: false,
+		`{"apiVersion":"a/b/c","kind":"Pod",` + limits + `}`:                     false,
+		`["1e9999"]`: false,
+	} {
+		if got := HasCostlyObject([]byte(text), scheme.Scheme); got != want {
+			t.Errorf("%s: %t, want %t", text, got, want)
+		}
+		event := []byte(`{"type":"ADDED","a":"1e9999","object":` + text + `}`)
+		if got := HasCostlyEvent(event, scheme.Scheme); got != want {
+			t.Errorf("%s: %t, want %t", event, got, want)
+		}
+	}
+}
+
 func FuzzCost(f *testing.F) {
 	f.Add("1", "0", "")
 	f.Add("1e", "9", "")
@@ -75,11 +106,14 @@ func FuzzCost(f *testing.F) {
 	f.Add(`["1e9999"`, ",[", "")
 	f.Add(`["1e9999"`, ",1e99999", "]")
 	f.Add(`[{"a":"1e9999",x`, " ", "")
+	f.Add(`{"a":"1e9999"`, `,"object":{"kind":"Pod","apiVersion":"v1","a":"1e9999"}`, "}")
 	costtest.Check(f, 64<<10, 150, func(text string) {
 		if q, err := Parse(text); err == nil {
 			_, _ = q.CmpInt64(5), q.String()
 		}
 		HasCostlyJSON([]byte(text), nil)
 		HasCostlyJSON([]byte(text), reflect.TypeFor[corev1.Pod]())
+		HasCostlyObject([]byte(text), scheme.Scheme)
+		HasCostlyEvent([]byte(text), scheme.Scheme)
 	})
 }
