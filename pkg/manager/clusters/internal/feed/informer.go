@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -22,6 +24,9 @@ import (
 
 // watchesPerSecond and watchBurst bound how often an informer opens a watch.
 const watchesPerSecond, watchBurst = 1, 10
+
+// minBusyPause and maxBusyPause bound the pause after the API server was too busy for a watch.
+const minBusyPause, maxBusyPause = time.Second, 15 * time.Second
 
 // watchLogLevel is the verbosity from which the ends of watches are logged.
 const watchLogLevel = 4
@@ -36,7 +41,7 @@ type informer struct {
 	// too many objects. It must not block.
 	changed func()
 	breaks  func(*link.BoundError)
-	clock   clock.PassiveClock
+	clock   clock.Clock
 
 	// opens paces the watches: client-go opens one again at once that has had an event.
 	opens             *rate.Limiter
@@ -106,14 +111,30 @@ func (i *informer) listWatch(from informerSource) *cache.ListWatch {
 			if ptr.Deref(options.SendInitialEvents, false) {
 				from.intake.clear()
 			}
-			events, err := request(options).Watch(ctx)
-			i.record(&i.watching, err)
+			events, err := i.open(ctx, request(options))
 			if err != nil {
 				return nil, err
 			}
 			i.record(&i.listing, nil) // the API server may list by a watch
 			return from.intake.watch(events, func(err error) { i.record(&i.watching, err) }), nil
 		},
+	}
+}
+
+// open opens a watch, when the API server isn't too busy for it. A reflector that waits for that
+// itself goes on when it's stopped.
+func (i *informer) open(ctx context.Context, request *rest.Request) (watch.Interface, error) {
+	for pause := minBusyPause; ; pause = min(2*pause, maxBusyPause) {
+		events, err := request.Watch(ctx)
+		i.record(&i.watching, err)
+		if !apierrors.IsTooManyRequests(err) {
+			return events, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-i.clock.After(wait.Jitter(pause, 1)):
+		}
 	}
 }
 
