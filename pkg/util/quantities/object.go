@@ -33,6 +33,16 @@ func HasCostlyObject(text []byte, kinds *runtime.Scheme) bool {
 	}
 }
 
+// HasCostlyError is HasCostlyObject for an error, which no client decodes without a kind: a proxy's
+// isn't looked at.
+func HasCostlyError(text []byte, kinds *runtime.Scheme) bool {
+	if !MayHaveCostly(text) {
+		return false
+	}
+	kind, err := kjson.DefaultMetaFactory.Interpret(text)
+	return err == nil && kind.Kind != "" && HasCostlyObject(text, kinds)
+}
+
 // HasCostlyEvent is HasCostlyObject for an event of a watch. It has no kind, and its object is of
 // its own one; what has a kind is decoded as that first. Of objects that are there twice, either
 // may be decoded.

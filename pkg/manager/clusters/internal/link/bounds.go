@@ -172,7 +172,14 @@ func readerOf(resp *http.Response, format string, from io.Reader, limit int) fun
 	case isError(resp) && format == "":
 		return func() ([]byte, int64, error) { return readPage(from, limit, resp.StatusCode) }
 	case format != runtime.ContentTypeProtobuf: // others are counted, too: who asks for the bytes gets them
-		return (&valueReader{from: from, limit: limit, eachAnew: hasEvents(resp)}).next
+		values := &valueReader{from: from, limit: limit, hasCostly: quantities.HasCostlyObject}
+		switch {
+		case hasEvents(resp):
+			values.eachAnew, values.hasCostly = true, quantities.HasCostlyEvent
+		case isError(resp):
+			values.hasCostly = quantities.HasCostlyError
+		}
+		return values.next
 	case hasEvents(resp):
 		return func() ([]byte, int64, error) { return readFrame(from) }
 	default:

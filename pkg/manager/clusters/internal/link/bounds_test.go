@@ -335,6 +335,7 @@ func TestErrorsAreSmall(t *testing.T) {
 		"in any group":        {protobufType, inProtobuf("meta.k8s.io/v1"), true, informerRequest},
 		"a long message":      {jsonType, large, false, informerRequest},
 		"what was written":    {jsonType, large, true, jobRequest},
+		"a proxy's in JSON":   {jsonType, `{"message":"no","traceID":"7e10345"}`, true, probeRequest},
 		"Jobs in place of it": {protobufType, string(repeated(t, 1000, "JobList", 2)), false, probeRequest},
 	} {
 		resp := answer(t, "/x", row.contentType, row.body, 1<<20) //nolint:bodyclose // answer closes it

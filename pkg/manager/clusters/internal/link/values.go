@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"io"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/jobferry/jobferry/pkg/util/jsonscan"
-	"github.com/jobferry/jobferry/pkg/util/quantities"
 )
 
 // elementBytes is what an element of a JSON value may become: a struct. maxElements bounds them.
@@ -22,7 +22,9 @@ type valueReader struct {
 	from     io.Reader
 	limit    int
 	eachAnew bool
-	buffer   [32 << 10]byte
+	// hasCostly is what package quantities has for this kind of answer.
+	hasCostly func(value []byte, kinds *runtime.Scheme) bool
+	buffer    [32 << 10]byte
 
 	value           bytes.Buffer // as far as it's read
 	elements, depth int
@@ -43,7 +45,7 @@ func (r *valueReader) next() (values []byte, decoded int64, err error) {
 			if !whole || !r.eachAnew {
 				continue
 			}
-			if quantities.HasCostlyEvent(r.value.Bytes(), scheme.Scheme) {
+			if r.hasCostly(r.value.Bytes(), scheme.Scheme) {
 				return nil, 0, errCostly
 			}
 			values = append(values, r.value.Bytes()...)
@@ -55,7 +57,7 @@ func (r *valueReader) next() (values []byte, decoded int64, err error) {
 		case err == nil:
 		case r.eachAnew:
 			return append(values, r.value.Bytes()...), decoded, err
-		case HasCostlyQuantity(r.value.Bytes()):
+		case r.hasCostly(r.value.Bytes(), scheme.Scheme):
 			return nil, 0, errCostly
 		default:
 			return r.value.Bytes(), r.decoded(), err
