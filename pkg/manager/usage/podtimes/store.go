@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// maxGone is of how many Jobs without Pods the sums are kept, and keepGone for how long if they are
-	// no mirrors any more: until then the hub has written their account.
+	// maxGone is of how many Jobs without Pods the sums are kept, and keepGone for how long if they
+	// are no mirrors any more: until then the hub has written their account.
 	maxGone  = 10_000
 	keepGone = 2 * time.Minute
 	// maxPods is how many Pods are kept: more than the watch lets in.
@@ -316,8 +316,8 @@ func (s *Store) unlink(p *pod) {
 	s.leave(j)
 }
 
-// leave puts a Job that has no Pods any more at the end of those. If they are too many, it drops the
-// one that has been there for longest: one of the same namespace, if that has half of all.
+// leave puts a Job that has no Pods any more at the end of those. If they are too many, it drops
+// the one that has been there for longest: one of the same namespace, if that has half of all.
 func (s *Store) leave(j *jobTimes) {
 	j.gone = s.gone.PushBack(&departure{j, s.now()})
 	s.goneOf[j.id.Namespace]++

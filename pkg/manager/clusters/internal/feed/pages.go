@@ -17,7 +17,8 @@ import (
 )
 
 // maxNotHeld bounds the objects of a list that aren't held. They take time, but no memory, so it's
-// above all Pods that Kubernetes supports in a cluster; those that are held have the intake's bound.
+// above all Pods that Kubernetes supports in a cluster; those that are held have the intake's
+// bound.
 const maxNotHeld = 200_000
 
 // listAll reads a list page by page, and takes in each page before it asks for the next: what is
