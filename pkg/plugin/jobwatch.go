@@ -62,7 +62,10 @@ func (c *cli) watchJobs(ctx context.Context, f *listFlags, out output, found *fo
 		cli: c, hub: hub, flags: f, out: out, table: show.NewTableWriter(c.Out, c.palette()), namespace: found.namespace, workers: workers,
 		events: map[jobview.Subject]corev1.Event{}, known: map[jobview.Subject]knownJob{},
 	}
-	events := w.eventsOrWarning(ctx)
+	events, err := w.watchEvents(ctx)
+	if err != nil {
+		c.say("warning: the reasons why Jobs wait can't be read: %v", access.Explain(err))
+	}
 	for i := range found.Items {
 		if err := w.show(&found.Items[i], false); err != nil {
 			return err
@@ -83,18 +86,8 @@ func (c *cli) watchJobs(ctx context.Context, f *listFlags, out output, found *fo
 	return w.follow(ctx, jobs, events)
 }
 
-// eventsOrWarning are the events of Jobs that come. Without them, it's a channel on which nothing
-// comes, and the user is told.
-func (w *jobWatch) eventsOrWarning(ctx context.Context) <-chan watch.Event {
-	events, err := w.watchEvents(ctx)
-	if err != nil && ctx.Err() == nil {
-		w.cli.say("warning: the reasons why Jobs wait can't be read: %v", access.Explain(err))
-	}
-	return events
-}
-
-// watchEvents reads the events of Jobs, shows the Jobs for which that makes a difference, and
-// watches for others.
+// watchEvents reads the events of Jobs, and watches for others. Without them, it's a channel on
+// which nothing comes.
 func (w *jobWatch) watchEvents(ctx context.Context) (<-chan watch.Event, error) {
 	var list corev1.EventList
 	options := []client.ListOption{client.InNamespace(w.namespace), eventsAbout("")}
@@ -102,9 +95,7 @@ func (w *jobWatch) watchEvents(ctx context.Context) (<-chan watch.Event, error) 
 		return nil, err
 	}
 	for i := range list.Items {
-		if err := w.takeEvent(watch.Event{Type: watch.Added, Object: &list.Items[i]}); err != nil {
-			return nil, err
-		}
+		w.note(&list.Items[i])
 	}
 	return watchFrom(ctx, w.hub, &corev1.EventList{}, list.ResourceVersion, options...)
 }
@@ -122,11 +113,14 @@ func watchFrom(ctx context.Context, hub client.WithWatch, list client.ObjectList
 	return watcher.ResultChan(), nil
 }
 
-// follow prints what comes, until the context ends. The watch of events ends now and then: API
-// servers send it no bookmarks, and forget where it was.
+// eventsAgain is after what time a watch of events that has ended begins anew, doubled each time
+// until one comes: API servers send such a watch no bookmarks, and forget where it was.
+var eventsAgain = wait.Backoff{Duration: time.Second, Factor: 2, Steps: 8, Cap: time.Minute}
+
+// follow prints what comes, until the context ends. Without events, the rows lack why, and go on.
 func (w *jobWatch) follow(ctx context.Context, jobs, events <-chan watch.Event) error {
 	var again <-chan time.Time
-	pause := wait.Backoff{Duration: time.Second, Factor: 2, Steps: 8, Cap: time.Minute}
+	pause := eventsAgain
 	for {
 		var err error
 		select {
@@ -142,14 +136,30 @@ func (w *jobWatch) follow(ctx context.Context, jobs, events <-chan watch.Event) 
 				events, again = nil, time.After(pause.Step())
 				continue
 			}
+			if e.Type != watch.Error {
+				pause = eventsAgain
+			}
 			err = w.takeEvent(e)
 		case <-again:
-			events = w.eventsOrWarning(ctx)
+			if events, err = w.watchEvents(ctx); err != nil {
+				again = time.After(pause.Step())
+			}
+			err = w.showAll()
 		}
 		if err != nil && ctx.Err() == nil {
 			return access.Explain(err)
 		}
 	}
+}
+
+// showAll shows the Jobs that users see differently by now.
+func (w *jobWatch) showAll() error {
+	for of := range w.known {
+		if err := w.show(w.known[of].job, false); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (w *jobWatch) takeJob(e watch.Event) error {

@@ -161,11 +161,19 @@ func TestFencedJobThatCannotBeMarked(t *testing.T) {
 
 // Whatever keeps a Job that is being deleted, its Pods must not run when the hub moves it.
 func TestFencedJobThatIsBeingDeleted(t *testing.T) {
-	for name, marked := range map[string]bool{"marked before": true, "not marked": false} {
+	for name, row := range map[string]struct {
+		marked    bool
+		finalizer string
+		left      int
+	}{
+		"marked before":              {true, "example.com/audit", 0},
+		"not marked":                 {false, "example.com/audit", 0},
+		"its Pods are to be orphans": {false, metav1.FinalizerOrphanDependents, 2},
+	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, Options{}, aJob(of("hub"), func(j *batchv1.Job) {
-				j.Finalizers = []string{"example.com/audit"}
-				if marked {
+				j.Finalizers = []string{row.finalizer}
+				if row.marked {
 					j.Annotations = map[string]string{v1alpha1.AnnotationFenced: "2026-01-01T12:00:00Z"}
 				}
 				j.DeletionTimestamp = ptr.To(metav1.Now())
@@ -173,13 +181,13 @@ func TestFencedJobThatIsBeingDeleted(t *testing.T) {
 			h := withHubs(c, 5*time.Minute)
 			h.renew("hub", 15*time.Minute)
 			c.mustSync()
-			if got := len(c.pods()); got != 2 && !marked {
+			if got := len(c.pods()); got != 2 && !row.marked {
 				t.Errorf("%d Pods while the hub renews", got)
 			}
 			h.silence(time.Hour)
 			c.mustSync()
-			if got := len(c.pods()); got != 0 {
-				t.Errorf("%d Pods run", got)
+			if got := len(c.pods()); got != row.left {
+				t.Errorf("%d Pods run, want %d", got, row.left)
 			}
 		})
 	}

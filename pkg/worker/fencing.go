@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
@@ -23,10 +25,13 @@ import (
 // A Job that its hub has released has no origin; it runs whatever its marks.
 func fenced(job *batchv1.Job) bool { return v1alpha1.IsFenced(job) && originOf(job) != "" }
 
-// mustNotRun reports whether a Job is fenced. One that is being deleted needs no mark for that: it
-// starts no Pods any more.
+// mustNotRun reports whether the Pods of a Job are to be stopped. One that is being deleted needs
+// no mark for that: it starts none any more. If its Pods are to be orphans, they run on.
 func (r *reconciler) mustNotRun(job *batchv1.Job) bool {
-	return fenced(job) || job.DeletionTimestamp != nil && r.fence.stops(job)
+	if job.DeletionTimestamp == nil {
+		return fenced(job)
+	}
+	return !slices.Contains(job.Finalizers, metav1.FinalizerOrphanDependents) && (fenced(job) || r.fence.stops(job))
 }
 
 func originOf(job *batchv1.Job) v1alpha1.Origin {

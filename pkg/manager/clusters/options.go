@@ -4,9 +4,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -71,8 +69,6 @@ type Options struct {
 	Recorder events.EventRecorder
 	// Metrics is where the metrics are registered. Default: controller-runtime's registry.
 	Metrics prometheus.Registerer
-	// Scheme of the workers' clients. Default: client-go's, with all of Kubernetes' own types.
-	Scheme *runtime.Scheme
 	// Clock defaults to the real one.
 	Clock clock.WithDelayedExecution
 }
@@ -146,7 +142,6 @@ func (o Options) withDefaults() Options {
 	if o.Metrics == nil {
 		o.Metrics = metrics.Registry
 	}
-	setDefault(&o.Scheme, scheme.Scheme)
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
@@ -159,7 +154,7 @@ func (o Options) ofLink(worker string) link.Options {
 		DialTimeout: o.DialTimeout, RequestTimeout: o.RequestTimeout,
 		ProbeInterval: o.ProbeInterval, ProbeTimeout: o.ProbeTimeout,
 		RetryDelay: o.RetryDelay, MaxBackoff: o.MaxBackoff,
-		Scheme: o.Scheme, Clock: o.Clock,
+		Clock: o.Clock,
 	}
 }
 

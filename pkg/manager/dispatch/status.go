@@ -14,7 +14,7 @@ const (
 	// BusyFrom is the number of writes in flight from which the hub counts as busy: see IsBusy. By
 	// Little's law that number is the rate of writes times the time that each takes, so it grows
 	// with both; a hub that is far away is busy only if many Jobs change.
-	BusyFrom = 14
+	BusyFrom = 8
 	// maxProgressFloor bounds how long progress waits for a busy hub.
 	maxProgressFloor = 10 * time.Second
 )

@@ -23,6 +23,8 @@ const (
 	// terminal: the API server will refuse the same write again. It is reported, and tried again
 	// rarely; a worker that refuses is passed over (see refusalError).
 	terminal handling = "Terminal"
+	// pause: an API server has too much to do.
+	pause handling = "Pause"
 	// ignore: nothing is wrong.
 	ignore handling = "Ignore"
 )
@@ -39,6 +41,8 @@ func handlingOf(err error) handling {
 		return awaitEvent
 	case ofHub && isRefusal(hub.err):
 		return terminal
+	case apierrors.IsTooManyRequests(err):
+		return pause
 	default:
 		return retry
 	}

@@ -27,6 +27,7 @@ func TestHandlingOf(t *testing.T) {
 		"the mirror has changed":    {&workerError{"a", apierrors.NewConflict(jobs, "train", errors.New("changed"))}, awaitEvent},
 		"the worker is away":        {&workerError{"a", fmt.Errorf("get: %w", clusters.ErrNotConnected)}, awaitEvent},
 		"the worker is slow":        {&workerError{"a", apierrors.NewTimeoutError("slow", 1)}, retry},
+		"the worker has too much":   {&workerError{"a", apierrors.NewTooManyRequestsError("later")}, pause},
 		"the hub is down":           {&hubError{errors.New("connection refused")}, retry},
 		"the hub's admission":       {fmt.Errorf("Unplaced: %w", &hubError{apierrors.NewForbidden(jobs, "train", errors.New("policy"))}), terminal},
 		"a worker's is reported":    {&workerError{"a", apierrors.NewForbidden(jobs, "train", errors.New("policy"))}, retry},

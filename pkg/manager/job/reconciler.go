@@ -7,6 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -247,18 +248,24 @@ func (r *Reconciler) afterError(ctx context.Context, t *turn, due time.Duration,
 		}
 		return ctrl.Result{RequeueAfter: awaitAtMost}, nil
 	case terminal:
-		wait := hubBackoff(t)
+		after := hubBackoff(t)
 		if stripped := (*strippedError)(nil); errors.As(err, &stripped) {
-			wait = min(wait, maxStrippedWait)
-			t.record.update(func(m *memory) { m.retryHub = t.Now.Add(wait) })
+			after = min(after, maxStrippedWait)
+			t.record.update(func(m *memory) { m.retryHub = t.Now.Add(after) })
 		}
-		log.FromContext(ctx).Error(err, "The hub refuses a write", "retryAfter", wait)
+		log.FromContext(ctx).Error(err, "The hub refuses a write", "retryAfter", after)
 		r.stopAsking(t)
-		return ctrl.Result{RequeueAfter: wait}, nil
+		return ctrl.Result{RequeueAfter: after}, nil
+	case pause:
+		log.FromContext(ctx).V(1).Info("An API server is too busy", "cause", err.Error())
+		return ctrl.Result{RequeueAfter: wait.Jitter(busyPause, 1)}, nil
 	default:
 		return ctrl.Result{}, err
 	}
 }
+
+// busyPause is after what time an API server is asked again that was too busy, or up to twice that.
+const busyPause = time.Second
 
 // maxStrippedWait is the longest wait before a write is tried again that the hub's admission has
 // stripped: the Job isn't looked at meanwhile.
@@ -266,12 +273,12 @@ const maxStrippedWait = time.Minute
 
 // hubBackoff is how long the next write waits after the hub refused some in a row: 1 s, doubled
 // with each further one, 5 minutes at most.
-func hubBackoff(t *turn) (wait time.Duration) {
+func hubBackoff(t *turn) (after time.Duration) {
 	t.record.update(func(m *memory) {
-		wait = min(time.Second<<min(m.hubRefusals, 10), 5*time.Minute)
+		after = min(time.Second<<min(m.hubRefusals, 10), 5*time.Minute)
 		m.hubRefusals++
 	})
-	return wait
+	return after
 }
 
 // forget drops what is remembered of a hub Job that is gone.

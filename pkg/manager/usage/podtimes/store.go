@@ -47,9 +47,8 @@ type Store struct {
 	mu   sync.Mutex
 	pods map[types.UID]*pod
 	jobs map[objectnames.ID]*jobTimes
-	// gone are the Jobs that have no Pods any more, the oldest first, and goneOf counts them by
-	// namespace.
-	gone   list.List // of *departure
+	// gone are the Jobs that have no Pods any more, by goneAt, and goneOf counts them by namespace.
+	gone   list.List // of *jobTimes
 	goneOf map[string]int
 	heard  heard
 	// view is the number of what is seen since all Pods were listed; zero: they haven't been.
@@ -88,18 +87,14 @@ type jobTimes struct {
 	name     string
 	isMirror bool
 	askedFor time.Time
-	// gone is its place among those without Pods; nil: it has some.
-	gone *list.Element
+	// gone is its place among those without Pods; nil: it has some. GoneAt is when the last one went,
+	// or the mirror was seen after that.
+	gone   *list.Element
+	goneAt time.Time
 	// starts is the sum of when the Pods that run got their nodes, by their own times, in milliseconds
 	// since 1970.
 	starts int64
 	first  *pod
-}
-
-// departure of a Job's last Pod.
-type departure struct {
-	*jobTimes
-	at time.Time
 }
 
 // New makes the store of a worker without Pods. Now is the hub's clock, and ahead is how far it's
@@ -319,33 +314,32 @@ func (s *Store) unlink(p *pod) {
 // leave puts a Job that has no Pods any more at the end of those. If they are too many, it drops
 // the one that has been there for longest: one of the same namespace, if that has half of all.
 func (s *Store) leave(j *jobTimes) {
-	j.gone = s.gone.PushBack(&departure{j, s.now()})
+	j.gone, j.goneAt = s.gone.PushBack(j), s.now()
 	s.goneOf[j.id.Namespace]++
 	s.dropOld()
 	if s.gone.Len() <= maxGone {
 		return
 	}
 	at := s.gone.Front()
-	for s.goneOf[j.id.Namespace] > maxGone/2 && at.Value.(*departure).id.Namespace != j.id.Namespace {
+	for s.goneOf[j.id.Namespace] > maxGone/2 && at.Value.(*jobTimes).id.Namespace != j.id.Namespace {
 		at = at.Next()
 	}
-	s.drop(at.Value.(*departure).jobTimes)
+	s.drop(at.Value.(*jobTimes))
 }
 
-// dropOld drops Jobs that are no mirrors any more. It looks at two of those that are gone for
-// longest: more than one comes at a time.
+// dropOld drops Jobs that are no mirrors any more. For each one that has just come, it looks at
+// two, so that they go faster than they come.
 func (s *Store) dropOld() {
 	for range 2 {
-		at := s.gone.Front()
-		old := at.Value.(*departure)
+		old := s.gone.Front().Value.(*jobTimes) // one has just come
 		switch {
-		case s.now().Sub(old.at) < keepGone:
+		case s.now().Sub(old.goneAt) < keepGone:
 			return
 		case s.isSeen(old.key()):
-			old.at = s.now()
-			s.gone.MoveToBack(at)
+			old.goneAt = s.now()
+			s.gone.MoveToBack(old.gone)
 		default:
-			s.drop(old.jobTimes)
+			s.drop(old)
 		}
 	}
 }

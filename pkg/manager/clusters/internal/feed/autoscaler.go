@@ -50,6 +50,8 @@ type autoscalerReader struct {
 	// news: a NodeClaim was seen since the last turn, which was at turned.
 	news   bool
 	turned time.Time
+	// refused is since when the hub may not read what it read before; zero: it may.
+	refused time.Time
 }
 
 // autoscalerCallbacks are called when something else is known of a worker's autoscaler.
@@ -187,7 +189,7 @@ func (r *autoscalerReader) read(ctx context.Context) {
 	defer release()
 	pools, poolsErr := r.nodePools(ctx)
 	status, groupsErr := r.groupStatus(ctx)
-	if isUnknown(poolsErr) || isUnknown(groupsErr) {
+	if isUnknown(poolsErr) || isUnknown(groupsErr) || r.isRefusedForNow(poolsErr, groupsErr) {
 		return
 	}
 	forbidden := apierrors.IsForbidden(poolsErr)
@@ -195,6 +197,20 @@ func (r *autoscalerReader) read(ctx context.Context) {
 		defer r.changed()
 	}
 	r.observe(r.observed.Load().Update(pools, status, r.ledger.Free(types.NamespacedName{}).Nodes()))
+}
+
+// isRefusedForNow reports whether the hub may not read what it read a moment ago: see
+// lacksPermissionFor.
+func (r *autoscalerReader) isRefusedForNow(pools, groups error) bool {
+	before := r.observed.Load()
+	switch {
+	case before == nil, !(apierrors.IsForbidden(pools) && len(before.Pools) > 0 || apierrors.IsForbidden(groups) && len(before.Groups) > 0):
+		r.refused = time.Time{}
+		return false
+	case r.refused.IsZero():
+		r.refused = r.clock.Now()
+	}
+	return r.clock.Since(r.refused) < lacksPermissionFor/autoscalerIntervals*r.every
 }
 
 // observe records what is observed, with the machines that don't come for now.
@@ -244,7 +260,7 @@ func (r *autoscalerReader) groupStatus(ctx context.Context) (string, error) {
 	var status corev1.ConfigMap
 	err := r.core.Get().Namespace(metav1.NamespaceSystem).Resource("configmaps").Name("cluster-autoscaler-status").
 		MaxRetries(0).Do(ctx).Into(&status)
-	return status.Data["status"], err
+	return status.Data["status"], link.OfAPIServer(err)
 }
 
 // missing says of what no nodes can be expected; empty if there is no such thing, or nothing is

@@ -235,6 +235,24 @@ func TestNodeClaimsWaitForNoRead(t *testing.T) {
 	w.until("they count", func() bool { return w.outs() == 1 })
 }
 
+// TestNodePoolsOutliveAMomentsRefusal: an API server that refuses what it allowed a moment ago has
+// no Jobs wait for nodes that come, nor are they expected for ever.
+func TestNodePoolsOutliveAMomentsRefusal(t *testing.T) {
+	var reads atomic.Int32
+	w := newAutoscaled(t, func(w http.ResponseWriter, req *http.Request) {
+		if reads.Add(1) == 1 {
+			onePool(w, req)
+			return
+		}
+		w.WriteHeader(http.StatusForbidden)
+	}, claimsAnswer())
+	w.until("it's refused twice", func() bool { return reads.Load() > 3 })
+	if o := w.reader.observed.Load(); len(o.Pools) != 1 {
+		t.Errorf("%d NodePools are known", len(o.Pools))
+	}
+	w.until("they count no more", func() bool { return len(w.reader.observed.Load().Pools) == 0 })
+}
+
 // TestNodeClaimsThatMayNotBeWatched: that's said, and the NodePools count all the same.
 func TestNodeClaimsThatMayNotBeWatched(t *testing.T) {
 	w := newAutoscaled(t, onePool, func(w http.ResponseWriter, _ *http.Request) {

@@ -48,7 +48,7 @@ type capacityInformers struct {
 // has.
 const continueAfter = time.Second
 
-func newCapacityInformers(l *link.Link, call Options, mirrors *mirrorStore) (*capacityInformers, error) {
+func newCapacityInformers(l *link.Link, call Options, mirrors *mirrors) (*capacityInformers, error) {
 	store, clock := placement.NewStore(call.CapacityFreed), l.Options().Clock
 	after := func(pause time.Duration, do func()) {
 		over := clock.After(pause)

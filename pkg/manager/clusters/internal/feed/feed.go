@@ -69,7 +69,7 @@ func New(l *link.Link, options Options) (*Feed, error) {
 	if f.mirrors, err = newMirrors(l, options.Origin, f.intake, ofMirrors); err != nil {
 		return nil, err
 	}
-	if f.capacity, err = newCapacityInformers(l, options, f.mirrors.mirrorStore); err != nil {
+	if f.capacity, err = newCapacityInformers(l, options, f.mirrors); err != nil {
 		return nil, err
 	}
 	wake := f.limits.Wake

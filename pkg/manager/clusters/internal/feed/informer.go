@@ -163,6 +163,8 @@ type failures struct{ atomic.Pointer[failure] }
 type failure struct {
 	err       error
 	at, since time.Time
+	// refused is when the first one of these said that a permission is missing; zero: none did.
+	refused time.Time
 }
 
 func (i *informer) record(f *failures, err error) {
@@ -171,11 +173,14 @@ func (i *informer) record(f *failures, err error) {
 		f.Store(nil)
 	} else {
 		now := i.clock.Now()
-		since := now
+		next := failure{err: err, at: now, since: now}
 		if last := f.Load(); last != nil {
-			since = last.since
+			next.since, next.refused = last.since, last.refused
 		}
-		f.Store(&failure{err, now, since})
+		if next.refused.IsZero() && link.LacksPermission(err) {
+			next.refused = now
+		}
+		f.Store(&next)
 	}
 	if broken := (*link.BoundError)(nil); errors.As(err, &broken) {
 		i.breaks(broken)

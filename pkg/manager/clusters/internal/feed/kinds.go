@@ -183,7 +183,7 @@ func (k *kind) hindrance() string {
 	case h == nil:
 		return ""
 	case link.LacksPermission(h.err):
-		if k.synced() && k.informer.clock.Since(h.since) < lacksPermissionFor*k.link.Options().ProbeInterval {
+		if k.synced() && k.informer.clock.Since(h.refused) < lacksPermissionFor*k.link.Options().ProbeInterval {
 			return ""
 		}
 		return fmt.Sprintf("the kubeconfig's user may not list and watch %s of all namespaces", k.resource)

@@ -55,6 +55,10 @@ func newMirrors(l *link.Link, origin v1alpha1.Origin, intake *intake, callbacks 
 	}, l.Options().Wake), kept}, nil
 }
 
+// has reports whether there is a mirror, as far as is known: until all have been listed, there may
+// be any.
+func (m *mirrors) has(key types.NamespacedName) bool { return !m.synced() || m.get(key) != nil }
+
 func mirrorsTo(kept *mirrorStore) fanOut[types.NamespacedName, *packed.Job] {
 	key := func(job *packed.Job) types.NamespacedName { return job.Facts().Key }
 	return fanOut[types.NamespacedName, *packed.Job]{key, []store[types.NamespacedName, *packed.Job]{kept}, func() {}}
@@ -133,9 +137,6 @@ func (s *mirrorStore) get(key types.NamespacedName) *packed.Job {
 	defer s.mu.RUnlock()
 	return s.jobs[key]
 }
-
-// has reports whether there is a mirror.
-func (s *mirrorStore) has(key types.NamespacedName) bool { return s.get(key) != nil }
 
 // facts are those of all mirrors, in no order.
 func (s *mirrorStore) facts() []packed.Facts {

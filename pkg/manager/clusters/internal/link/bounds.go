@@ -170,7 +170,7 @@ func isError(resp *http.Response) bool { return resp.StatusCode >= http.StatusMu
 func readerOf(resp *http.Response, format string, from io.Reader, limit int) func() (data []byte, decoded int64, err error) {
 	switch {
 	case isError(resp) && format == "":
-		return func() ([]byte, int64, error) { return readPage(from, limit, resp.StatusCode) }
+		return func() ([]byte, int64, error) { return readPage(from, limit) }
 	case format != runtime.ContentTypeProtobuf: // others are counted, too: who asks for the bytes gets them
 		values := &valueReader{from: from, limit: limit, hasCostly: quantities.HasCostlyObject}
 		switch {
@@ -236,17 +236,11 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// readPage reads an error that nothing decodes. That of a load balancer whose worker doesn't answer
-// is cut off where it's too large: its status says enough.
-func readPage(from io.Reader, limit, status int) (text []byte, size int64, err error) {
-	text, err = io.ReadAll(io.LimitReader(from, int64(limit)+1))
-	switch {
-	case len(text) <= limit && err == nil:
+// readPage reads an error that nothing decodes, such as a load balancer's whose worker doesn't
+// answer. One that is too large is cut off: its status says enough.
+func readPage(from io.Reader, limit int) (text []byte, size int64, err error) {
+	if text, err = io.ReadAll(io.LimitReader(from, int64(limit))); err == nil {
 		err = io.EOF
-	case len(text) > limit && status >= http.StatusInternalServerError:
-		text, err = text[:limit], io.EOF
-	case len(text) > limit:
-		return nil, 0, errTooLarge
 	}
 	return text, int64(len(text)), err
 }

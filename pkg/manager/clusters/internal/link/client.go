@@ -51,7 +51,7 @@ func (l *Link) newClient(class requestClass) (client.Client, error) {
 	limiter := limiter{flowcontrol.NewTokenBucketRateLimiter(l.options.QPS, l.options.Burst), l.meter.throttle}
 	plain, err := client.New(&rest.Config{Host: AnyHost, RateLimiter: limiter, WarningHandler: rest.NoWarnings{}}, client.Options{
 		HTTPClient: requests,
-		Scheme:     l.options.Scheme,
+		Scheme:     scheme.Scheme, // by which quantities are looked for, too
 		Mapper:     mapper,
 	})
 	return heldClient{plain, l}, err

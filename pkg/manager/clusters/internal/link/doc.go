@@ -43,5 +43,5 @@
 //
 // Clients know a fixed set of kinds and do no discovery, which would cost requests for each worker,
 // and hang with it. So of a 404 that isn't an API server's, they don't have to find out whether a
-// kind is missing: it says nothing (see ofAPIServer).
+// kind is missing: it says nothing (see OfAPIServer).
 package link

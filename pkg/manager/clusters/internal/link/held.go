@@ -24,7 +24,7 @@ var errNames = errors.New("the answer is about another object, or has names that
 func (l *Link) about(ctx context.Context, name client.ObjectKey, object client.Object, request func(context.Context) error) error {
 	ctx, release := l.Hold(ctx)
 	defer release()
-	err := ofAPIServer(request(ctx))
+	err := OfAPIServer(request(ctx))
 	if err == nil && (client.ObjectKeyFromObject(object) != name || !objectnames.Valid(object)) {
 		return errNames
 	}
@@ -53,7 +53,7 @@ func (c heldSubResource) Create(
 ) error {
 	ctx, release := c.link.Hold(ctx)
 	defer release()
-	return ofAPIServer(c.SubResourceClient.Create(ctx, of, object, options...))
+	return OfAPIServer(c.SubResourceClient.Create(ctx, of, object, options...))
 }
 
 func (c heldSubResource) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
@@ -65,7 +65,7 @@ func (c heldSubResource) Patch(ctx context.Context, object client.Object, patch 
 func (c heldClient) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
 	ctx, release := c.link.Hold(ctx)
 	defer release()
-	return ofAPIServer(c.Client.List(ctx, into, options...))
+	return OfAPIServer(c.Client.List(ctx, into, options...))
 }
 
 func (c heldClient) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
@@ -75,7 +75,7 @@ func (c heldClient) Create(ctx context.Context, object client.Object, options ..
 func (c heldClient) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
 	ctx, release := c.link.Hold(ctx)
 	defer release()
-	return ofAPIServer(c.Client.Delete(ctx, object, options...))
+	return OfAPIServer(c.Client.Delete(ctx, object, options...))
 }
 
 func (c heldClient) Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error {

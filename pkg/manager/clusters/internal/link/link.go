@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/semaphore"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -36,7 +35,6 @@ type Options struct {
 	DialTimeout, RequestTimeout time.Duration
 	ProbeInterval, ProbeTimeout time.Duration
 	RetryDelay, MaxBackoff      time.Duration
-	Scheme                      *runtime.Scheme
 	Clock                       clock.Clock
 	// MayWrite says whether another manager doesn't write to the worker. While it does, requests on
 	// behalf of Jobs only read. Nil: it never does.

@@ -7,10 +7,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ofAPIServer makes another error of a 404 without a Status: of the kinds that the clients of
-// newClient know, an API server says with a Status what it lacks. A proxy that has lost its way to
-// the API server doesn't, and says nothing of what is there.
-func ofAPIServer(err error) error {
+// OfAPIServer makes another error of a 404 without a Status: of Kubernetes' own kinds, an API
+// server says with a Status what it lacks. A proxy that has lost its way to the API server doesn't,
+// and says nothing of what is there.
+func OfAPIServer(err error) error {
 	if !apierrors.IsNotFound(err) || !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
 		return err
 	}
