@@ -214,17 +214,18 @@ func dropsFields(w worker, paths []string) error {
 		"drops %s: its API server (%s) doesn't have that, or has it switched off by a feature gate", strings.Join(paths, ", "), version)}
 }
 
-var errCostlyAnswer = errors.New("the Job in its answer has a quantity that no API server sends")
+var errCostly = errors.New("it has a quantity that no API server sends")
 
 // typed makes a Job of an answer that was read without a type: the client looks for costly
 // quantities by the kind that the worker says it is.
 func (r *Reconciler) typed(w worker, answer client.Object) (*batchv1.Job, error) {
 	job, content := &batchv1.Job{}, contentOf(answer)
 	text, err := json.Marshal(content)
-	if err == nil && quantities.HasCostlyJSON(text, reflect.TypeFor[batchv1.Job]()) {
-		return nil, &workerError{w.Name(), errCostlyAnswer}
-	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case quantities.HasCostlyJSON(text, reflect.TypeFor[batchv1.Job]()):
+		err = errCostly
+	default:
 		err = runtime.DefaultUnstructuredConverter.FromUnstructured(content, job)
 	}
 	if err != nil {

@@ -92,7 +92,7 @@ func newAutoscalerReader(l *link.Link, ledger *placement.Ledger, call autoscaler
 		every: autoscalerIntervals * options.ProbeInterval, timeout: options.RequestTimeout,
 	}
 	r.claims = claimWatch{
-		api: claims, selector: new(placement.Launches).Selector(), clock: r.clock, retry: r.every, again: options.RetryDelay, begun: r.claimsBegun, news: make(chan struct{}, 1),
+		api: claims, clock: r.clock, retry: r.every, again: options.RetryDelay, begun: r.claimsBegun, news: make(chan struct{}, 1),
 	}
 	return r, err
 }
@@ -189,7 +189,7 @@ func (r *autoscalerReader) read(ctx context.Context) {
 	defer release()
 	pools, poolsErr := r.nodePools(ctx)
 	status, groupsErr := r.groupStatus(ctx)
-	if isUnknown(poolsErr) || isUnknown(groupsErr) || r.isRefusedForNow(poolsErr, groupsErr) {
+	if isUnknown(poolsErr) || isUnknown(groupsErr) || r.keeps(poolsErr, groupsErr) {
 		return
 	}
 	forbidden := apierrors.IsForbidden(poolsErr)
@@ -199,9 +199,9 @@ func (r *autoscalerReader) read(ctx context.Context) {
 	r.observe(r.observed.Load().Update(pools, status, r.ledger.Free(types.NamespacedName{}).Nodes()))
 }
 
-// isRefusedForNow reports whether the hub may not read what it read a moment ago: see
+// keeps reports whether what was observed counts though the hub may not read it now: see
 // lacksPermissionFor.
-func (r *autoscalerReader) isRefusedForNow(pools, groups error) bool {
+func (r *autoscalerReader) keeps(pools, groups error) bool {
 	before := r.observed.Load()
 	switch {
 	case before == nil, !(apierrors.IsForbidden(pools) && len(before.Pools) > 0 || apierrors.IsForbidden(groups) && len(before.Groups) > 0):
@@ -210,7 +210,7 @@ func (r *autoscalerReader) isRefusedForNow(pools, groups error) bool {
 	case r.refused.IsZero():
 		r.refused = r.clock.Now()
 	}
-	return r.clock.Since(r.refused) < lacksPermissionFor/autoscalerIntervals*r.every
+	return isRefusedForNow(r.refused, r.link.Options())
 }
 
 // observe records what is observed, with the machines that don't come for now.

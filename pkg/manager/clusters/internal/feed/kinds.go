@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
@@ -174,6 +175,11 @@ func (k *kind) synced() bool { return k.informer != nil && k.informer.synced() }
 // webhooks fail: if nothing was known then, all Jobs that wait would fit.
 const lacksPermissionFor = 30
 
+// isRefusedForNow reports whether requests have been refused since a moment ago.
+func isRefusedForNow(since time.Time, o link.Options) bool {
+	return o.Clock.Since(since) < lacksPermissionFor*o.ProbeInterval
+}
+
 // hindrance says why the objects can't be known; empty if they can, or could a moment ago.
 func (k *kind) hindrance() string {
 	if k.informer == nil {
@@ -183,7 +189,7 @@ func (k *kind) hindrance() string {
 	case h == nil:
 		return ""
 	case link.LacksPermission(h.err):
-		if k.synced() && k.informer.clock.Since(h.refused) < lacksPermissionFor*k.link.Options().ProbeInterval {
+		if k.synced() && isRefusedForNow(h.refused, k.link.Options()) {
 			return ""
 		}
 		return fmt.Sprintf("the kubeconfig's user may not list and watch %s of all namespaces", k.resource)

@@ -21,9 +21,8 @@ import (
 // each event itself: a large one keeps the memory that it has until the next is read, so nothing
 // that takes long may be between the two.
 type claimWatch struct {
-	api      *rest.RESTClient
-	selector string
-	clock    clock.Clock
+	api   *rest.RESTClient
+	clock clock.Clock
 	// retry is the pause after a watch that failed, and again after one that ended.
 	retry, again time.Duration
 	// begun is called when a watch has begun, or couldn't, unless it isn't wanted any more.
@@ -49,7 +48,7 @@ func (c *claimWatch) next(after time.Time) time.Time {
 	return c.launches.Next(after)
 }
 
-// see takes in a NodeClaim, and waits for nobody who looks at it.
+// see takes in a NodeClaim, and waits for no read.
 func (c *claimWatch) see(claim *placement.NodeClaim) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,7 +78,7 @@ func (c *claimWatch) run(ctx context.Context, worker string) {
 // follow takes in the events of one watch. False: it couldn't begin.
 func (c *claimWatch) follow(ctx context.Context) bool {
 	body, err := c.api.Get().Resource("nodeclaims").MaxRetries(0).SetHeader("Accept", runtime.ContentTypeJSON).
-		Param("watch", "true").Param("labelSelector", c.selector).Stream(ctx)
+		Param("watch", "true").Param("labelSelector", c.launches.Selector()).Stream(ctx)
 	if ctx.Err() == nil {
 		c.begun(err)
 	}

@@ -12,19 +12,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/jobferry/jobferry/pkg/manager/clusters/clustertest"
 )
 
 // Of a 404, only an API server's says that something isn't there: a proxy before it that has lost
 // its way says nothing of a mirror, nor of the Lease of who may write.
 func TestOnlyAnAPIServersAnswerSaysThatThereIsNothing(t *testing.T) {
-	server := clustertest.NewServer(func() {})
-	t.Cleanup(server.Close)
-	cluster := server.Add("c", "uid", "t")
-	l := newLink(t)
-	l.Lead(To(cluster.Kubeconfig("t")))
-	l.Keep(t.Context())
+	cluster, l := connectedLink(t)
 	for name, row := range map[string]struct {
 		contentType, body string
 		says              bool

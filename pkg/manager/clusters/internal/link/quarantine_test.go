@@ -35,6 +35,17 @@ func newLink(t *testing.T) *Link {
 	return l
 }
 
+// connectedLink is a cluster, and a Link to it.
+func connectedLink(t *testing.T) (*clustertest.Cluster, *Link) {
+	t.Helper()
+	server := clustertest.NewServer(func() {})
+	t.Cleanup(server.Close)
+	c, l := server.Add("c", "uid", "t"), newLink(t)
+	l.Lead(To(c.Kubeconfig("t")))
+	l.Keep(t.Context())
+	return c, l
+}
+
 // TestRenewedTokensEndNoQuarantine has a worker that is in quarantine get new credentials, as one
 // does that has its token renewed all the time: nothing is sent to it.
 func TestRenewedTokensEndNoQuarantine(t *testing.T) {
@@ -68,8 +79,6 @@ func TestRenewedTokensEndNoQuarantine(t *testing.T) {
 // TestAnErrorPageIsNoQuarantine: of a load balancer whose API server doesn't answer, the status is
 // told, to whomever it's sent.
 func TestAnErrorPageIsNoQuarantine(t *testing.T) {
-	server := clustertest.NewServer(func() {})
-	t.Cleanup(server.Close)
 	for _, repeated := range []int{60, 1 << 20} {
 		page := func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
@@ -80,10 +89,7 @@ func TestAnErrorPageIsNoQuarantine(t *testing.T) {
 				}
 			}
 		}
-		c := server.Add("c", "uid", "t")
-		l := newLink(t)
-		l.Lead(To(c.Kubeconfig("t")))
-		l.Keep(t.Context())
+		c, l := connectedLink(t)
 		for request, send := range map[string]func() error{
 			"get j": func() error {
 				return l.Client().Get(t.Context(), client.ObjectKey{Namespace: "n", Name: "j"}, &batchv1.Job{})

@@ -66,12 +66,7 @@ func TestATransportLeadsToItsWorker(t *testing.T) {
 // TestAWorkerSaysNotWhenToAskAgain: client-go would wait as long as it's told to, and ask again,
 // with nobody knowing of it.
 func TestAWorkerSaysNotWhenToAskAgain(t *testing.T) {
-	server := clustertest.NewServer(func() {})
-	t.Cleanup(server.Close)
-	c := server.Add("c", "uid", "t")
-	l := newLink(t)
-	l.Lead(To(c.Kubeconfig("t")))
-	l.Keep(t.Context())
+	c, l := connectedLink(t)
 	watcher, err := l.Watcher(batchv1.SchemeGroupVersion)
 	if err != nil {
 		t.Fatal(err)

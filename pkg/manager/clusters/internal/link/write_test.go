@@ -8,20 +8,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/jobferry/jobferry/pkg/manager/clusters/clustertest"
 )
 
 // While another manager may write to a worker, requests on behalf of Jobs only read, whatever they
 // write. What finds out whether it may passes.
 func TestWritesWhileAnotherMayWrite(t *testing.T) {
-	server := clustertest.NewServer(func() {})
-	t.Cleanup(server.Close)
-	l := newLink(t)
+	_, l := connectedLink(t)
 	may := true
 	l.options.MayWrite = func() bool { return may }
-	l.Lead(To(server.Add("c", "uid", "t").Kubeconfig("t")))
-	l.Keep(t.Context())
 	job := func(name string) *batchv1.Job {
 		return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name}}
 	}

@@ -53,7 +53,7 @@ func stampOf(lease *coordinationv1.Lease) (s Stamp, held bool) {
 type seen struct {
 	renewal string
 	since   time.Time
-	// holder renewed a Lease that this process might not take, as far as is known; empty: nobody.
+	// holder is another hub that this process had to wait for; empty: none.
 	holder string
 }
 
@@ -66,7 +66,12 @@ func (s *seen) see(lease *coordinationv1.Lease, now time.Time) {
 
 // isAwaited reports whether another hub holds the Lease, by what was last seen of it.
 func (s *seen) isAwaited(now time.Time, o Settings) bool {
-	return s.holder != "" && s.holder != o.TakeOverFrom && now.Before(s.since.Add(o.LostTimeout))
+	return s.holder != "" && s.holder != o.TakeOverFrom && !s.isSilent(now, o)
+}
+
+// isSilent reports whether the other hub is waited for no longer.
+func (s *seen) isSilent(now time.Time, o Settings) bool {
+	return !now.Before(s.since.Add(o.LostTimeout))
 }
 
 // mayTake reports whether this process may hold a worker's Lease now.
@@ -76,7 +81,7 @@ func (t *Term) mayTake(lease *coordinationv1.Lease, other seen, now time.Time, o
 	case !held, s.Holder == t.stamp().Holder, t.knows(s), s.Holder == o.TakeOverFrom:
 		return true
 	default:
-		return !now.Before(other.since.Add(o.LostTimeout))
+		return other.isSilent(now, o)
 	}
 }
 
