@@ -114,9 +114,9 @@ func (w *Worker) Mirrors() []packed.Facts { return w.feed.Mirrors() }
 // HasMirrors reports whether Mirrors returns any, or will soon. It looks at none of them.
 func (w *Worker) HasMirrors() bool { return w.feed.Held() > 0 }
 
-// LastStart is when the worker's Job controller was last seen to start a Job of this origin; zero:
-// not yet by this process.
-func (w *Worker) LastStart() time.Time { return w.feed.LastStart() }
+// ControllerSeen is when the worker's Job controller was last seen to start or end a Job of
+// this origin; zero: not yet by this process.
+func (w *Worker) ControllerSeen() time.Time { return w.feed.ControllerSeen() }
 
 // mirrorChanged calls on, and wakes the supervisor when the worker is full, or no more.
 func (w *Worker) mirrorChanged(call func(MirrorChange)) func(MirrorChange) {

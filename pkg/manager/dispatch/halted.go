@@ -55,6 +55,9 @@ func halted(s *Snapshot, w *Worker) Plan {
 	if w.Pods.Halt == halt {
 		since = w.Pods.HaltedSince
 	}
+	if halt == uncounted {
+		since = s.ignoredSince(w, since)
+	}
 	if notice := since.Add(s.haltNotice(halt)).Sub(s.Now); notice > 0 {
 		return Plan{After: notice}
 	}

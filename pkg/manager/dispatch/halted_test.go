@@ -34,6 +34,15 @@ func TestHalted(t *testing.T) {
 		is(uncounted, time.Hour, PodsReport{})(s)
 		s.Assigned.Mirror.Spec.ManagedBy, s.Assigned.JobController = ptr.To("jobferry.dev/worker"), v1alpha1.JobControllerBuiltIn
 	}
+	counted := func(others time.Duration) func(*Snapshot) {
+		return func(s *Snapshot) {
+			is(uncounted, time.Minute, PodsReport{})(s)
+			if others == 0 {
+				s.Assigned.Pods.HaltedSince = noon.Add(-time.Hour)
+			}
+			s.Assigned.ControllerSeen = noon.Add(-others)
+		}
+	}
 	recheck := DefaultTiming().Recheck
 	running, leaving := counts(2, 2, 0), counts(0, 0, 1)
 	waiting := counts(2, 0, 0)
@@ -55,6 +64,8 @@ func TestHalted(t *testing.T) {
 		"ended, not yet news":                {running, is(uncounted, 20*time.Second, PodsReport{}), 10 * time.Second, ""},
 		"ended, told": {running, is(uncounted, 30*time.Second, PodsReport{}), recheck,
 			"Deferred: The Job's Pods have ended in worker a, but its Job controller hasn't counted them"},
+		"ended, but others are counted":      {running, counted(20 * time.Second), 10 * time.Second, ""},
+		"ended long ago, others are counted": {running, counted(0), recheck, "hasn't counted them"},
 		"ended, of a controller with a name": {running, byWorker, recheck, "its Job controller (jobferry.dev/worker) hasn't"},
 		"ended at last, told":                {leaving, is(uncounted, time.Hour, PodsReport{}), recheck, "hasn't counted them"},
 		"one still runs":                     {running, is(uncounted, time.Hour, PodsReport{Report: placement.Report{Bound: 1, Running: 1}}), recheck, ""},

@@ -142,9 +142,9 @@ type Worker struct {
 	// Unwanted says why the Job is to leave this worker as soon as another fits, or, of a worker that
 	// it isn't placed on, why it wouldn't be; empty: neither.
 	Unwanted string
-	// LastStart is when the worker's Job controller was last seen to start a Job, by the hub's
-	// clock; zero: not seen yet.
-	LastStart time.Time
+	// ControllerSeen is when the worker's Job controller was last seen to start or end a Job, by the
+	// hub's clock; zero: not seen yet.
+	ControllerSeen time.Time
 	// Mirror is the mirror of the hub Job in this worker. If the worker removed it before the hub saw
 	// its end, it's the last state; nil: none.
 	Mirror *batchv1.Job

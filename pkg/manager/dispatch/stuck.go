@@ -125,18 +125,26 @@ func (s *Snapshot) stuckNotice(w *Worker) time.Duration {
 	return min(s.Timing.StuckNotice, saidNotice)
 }
 
-// stuckSince is since when nothing happens to a mirror that waits; zero: it does not wait. While
-// the Job controller starts other Jobs, one that it has not started is in its queue; but not for
-// ever, as those may be behind it.
+// stuckSince is since when nothing happens to a mirror that waits; zero: it does not wait.
 func (s *Snapshot) stuckSince(w *Worker) time.Time {
 	since := w.Pods.WaitingSince
-	if since.IsZero() || w.Mirror.Status.StartTime != nil || !w.LastStart.After(since) {
+	if since.IsZero() || w.Mirror.Status.StartTime != nil {
 		return since
 	}
-	if latest := since.Add(s.startTimeout(w)); w.LastStart.After(latest) {
+	return s.ignoredSince(w, since)
+}
+
+// ignoredSince is since when the Job controller does nothing about a mirror that has waited for it
+// since then. While it starts and ends other Jobs, this one is in its queue; but not for ever, as
+// those may be behind it.
+func (s *Snapshot) ignoredSince(w *Worker, since time.Time) time.Time {
+	if !w.ControllerSeen.After(since) {
+		return since
+	}
+	if latest := since.Add(s.startTimeout(w)); w.ControllerSeen.After(latest) {
 		return latest
 	}
-	return w.LastStart
+	return w.ControllerSeen
 }
 
 // Started reports whether the worker has a mirror of which a Pod runs, or ran. It does not if all
@@ -182,7 +190,7 @@ func unended(s *Snapshot, w *Worker) Plan {
 	if !w.isUnended() {
 		return Plan{}
 	}
-	if notice := s.orNow(w.Pods.WaitingSince).Add(s.Timing.StuckNotice).Sub(s.Now); notice > 0 {
+	if notice := s.ignoredSince(w, s.orNow(w.Pods.WaitingSince)).Add(s.Timing.StuckNotice).Sub(s.Now); notice > 0 {
 		return Plan{After: notice}
 	}
 	return Plan{Reports: []Report{note(v1alpha1.EventDeferred, "The Job's Pods have ended in worker "+w.Name+

@@ -24,7 +24,7 @@ func TestPodsThatWait(t *testing.T) {
 	}
 	queued := func(waiting, others time.Duration) func(*Snapshot) {
 		return func(s *Snapshot) {
-			s.Assigned.Pods.WaitingSince, s.Assigned.LastStart = noon.Add(-waiting), noon.Add(-others)
+			s.Assigned.Pods.WaitingSince, s.Assigned.ControllerSeen = noon.Add(-waiting), noon.Add(-others)
 		}
 	}
 	preparing := func(since time.Duration, answer ...string) func(*Snapshot) {

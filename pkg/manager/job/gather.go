@@ -145,21 +145,21 @@ func (g *gatherer) worker(v workerView, s *dispatch.Snapshot, k known) dispatch.
 	view := v.View()
 	m := k.mirrors[v.Name()]
 	w := dispatch.Worker{
-		Name:          v.Name(),
-		Registered:    true,
-		Synced:        v.Synced(),
-		Connecting:    view.Awaited(),
-		Trouble:       view.Trouble(),
-		JobController: view.Spec.JobController,
-		Minor:         view.Minor(),
-		TookOver:      view.Writer.TookOver,
-		HeldElsewhere: view.IsHeldElsewhere(),
-		LastStart:     v.LastStart(),
-		Cleanups:      m.cleanups.UnlessExpired(s.Now),
-		ReleaseSince:  m.release.since(s.Now),
-		Refusal:       m.refusal,
-		Sought:        m.isSought,
-		Confirmed:     m.isConfirmed,
+		Name:           v.Name(),
+		Registered:     true,
+		Synced:         v.Synced(),
+		Connecting:     view.Awaited(),
+		Trouble:        view.Trouble(),
+		JobController:  view.Spec.JobController,
+		Minor:          view.Minor(),
+		TookOver:       view.Writer.TookOver,
+		HeldElsewhere:  view.IsHeldElsewhere(),
+		ControllerSeen: v.ControllerSeen(),
+		Cleanups:       m.cleanups.UnlessExpired(s.Now),
+		ReleaseSince:   m.release.since(s.Now),
+		Refusal:        m.refusal,
+		Sought:         m.isSought,
+		Confirmed:      m.isConfirmed,
 	}
 	found := k.mirrorIn(v, s)
 	if s.SetMirror(&w, found); found == nil && w.Synced && !view.Removing {

@@ -22,8 +22,8 @@ type workerView interface {
 	// Synced reports whether the worker is connected, its mirrors have been listed, and this process
 	// may write there.
 	Synced() bool
-	// LastStart is when its Job controller was last seen to start a mirror.
-	LastStart() time.Time
+	// ControllerSeen is when its Job controller was last seen to start or end a mirror.
+	ControllerSeen() time.Time
 	// Mirror reads the cache of the worker's mirrors.
 	Mirror(key types.NamespacedName) (*batchv1.Job, bool)
 	// Unschedulable is what the worker's Pods say of those of a mirror that wait.

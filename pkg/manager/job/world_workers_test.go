@@ -99,7 +99,7 @@ func (v *fakeWorker) isAway() bool              { return !v.since.IsZero() }
 func (v *fakeWorker) Name() string              { return v.api.name }
 func (v *fakeWorker) View() clusters.View       { return v.view }
 func (v *fakeWorker) Synced() bool              { return !v.isAway() }
-func (v *fakeWorker) LastStart() time.Time      { return time.Time{} }
+func (v *fakeWorker) ControllerSeen() time.Time { return time.Time{} }
 func (v *fakeWorker) Client() client.Client     { return v.world.client(v.api) }
 func (v *fakeWorker) Ledger() *placement.Ledger { return v.ledger }
 

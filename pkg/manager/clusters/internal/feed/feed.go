@@ -53,8 +53,8 @@ type Feed struct {
 	capacity   *capacityInformers
 	podsKnown  func()
 	autoscaler *autoscalerReader
-	// lastStart is when the Job controller was last seen to start a mirror.
-	lastStart atomic.Pointer[time.Time]
+	// controllerSeen is when the Job controller was last seen to start or end a mirror.
+	controllerSeen atomic.Pointer[time.Time]
 
 	listing listing // of the mirrors
 	// servers is as of the link, when listing began.
@@ -65,7 +65,7 @@ type Feed struct {
 func New(l *link.Link, options Options) (*Feed, error) {
 	f := &Feed{link: l, limits: l.Options(), intake: mirrorIntake(options.MaxMirrors), podsKnown: options.PodsKnown}
 	var err error
-	ofMirrors := mirrorCallbacks{changed: options.MirrorChanged, started: f.started}
+	ofMirrors := mirrorCallbacks{changed: options.MirrorChanged, controllerSeen: f.sawController}
 	if f.mirrors, err = newMirrors(l, options.Origin, f.intake, ofMirrors); err != nil {
 		return nil, err
 	}
@@ -81,10 +81,9 @@ func New(l *link.Link, options Options) (*Feed, error) {
 	return f, err
 }
 
-// started records that the Job controller has started a Job.
-func (f *Feed) started() {
+func (f *Feed) sawController() {
 	now := f.limits.Clock.Now()
-	f.lastStart.Store(&now)
+	f.controllerSeen.Store(&now)
 }
 
 // Run starts and stops the informers as spec.capacity says, once the worker has been connected. It
@@ -194,10 +193,10 @@ func (f *Feed) Cached() int { return f.mirrors.count() }
 // Held counts the mirrors that were taken in, which the cache may not have yet.
 func (f *Feed) Held() int { return f.intake.held() }
 
-// LastStart is when the worker's Job controller was last seen to start a mirror; zero: not yet by
-// this process.
-func (f *Feed) LastStart() time.Time {
-	if at := f.lastStart.Load(); at != nil {
+// ControllerSeen is when the worker's Job controller was last seen to start or end a mirror; zero:
+// not yet by this process.
+func (f *Feed) ControllerSeen() time.Time {
+	if at := f.controllerSeen.Load(); at != nil {
 		return *at
 	}
 	return time.Time{}

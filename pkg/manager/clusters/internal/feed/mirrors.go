@@ -20,8 +20,8 @@ import (
 // mirrorCallbacks are called on events of a worker's mirrors. They must not block.
 type mirrorCallbacks struct {
 	changed func(MirrorChange)
-	// started: the Job controller has started one.
-	started func()
+	// controllerSeen: the Job controller has started or ended one.
+	controllerSeen func()
 }
 
 // MirrorChange is an event of a mirror.
@@ -87,8 +87,8 @@ func (s *mirrorStore) Set(job *packed.Job) {
 		return
 	case packed.Same(before, job):
 		return
-	case !before.Facts().Started && job.Facts().Started:
-		s.tell.started()
+	case before.Facts().Started != job.Facts().Started, before.Facts().Finished != job.Facts().Finished:
+		s.tell.controllerSeen()
 	}
 	s.tell.changed(MirrorChange{Key: key, Exists: true, IsProgress: func() bool { return isProgress(before, job) }})
 }
