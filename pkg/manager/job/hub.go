@@ -25,7 +25,8 @@ import (
 // patchPlacement writes what a placement changes, and our finalizer, in one write. It returns the
 // whole Job of the answer: its mirror is made from that.
 func (r *Reconciler) patchPlacement(ctx context.Context, t *turn, changes hubstate.Changes) (*batchv1.Job, error) {
-	defer r.writes.begin()()
+	write := r.writes.begin(t.Key)
+	defer write.end()
 	next := t.Job.Status
 	next.Conditions = changes.Conditions(t.Job, next.Conditions, r.clock.Now())
 	patch := mirror.StatusPatch(t.Job, &next, mirror.Finalizers(t.Job, true))
@@ -39,13 +40,14 @@ func (r *Reconciler) patchPlacement(ctx context.Context, t *turn, changes hubsta
 	}
 	t.record.sawWhole(whole)
 	t.record.update(func(*memory) { t.record.forgetLastsLocked() }) // they were of the placement before
-	r.wroteHub(t, whole.Job)
+	r.wroteHub(t, write, whole.Job)
 	return whole.Job, nil
 }
 
 // patchStatus patches a hub Job's status, and remembers the answer.
 func (r *Reconciler) patchStatus(ctx context.Context, t *turn, patch []byte) error {
-	defer r.writes.begin()()
+	write := r.writes.begin(t.Key)
+	defer write.end()
 	since := r.guard.Latest()
 	answer, err := t.allowance.patchStatus(ctx, t.Job.UID, client.RawPatch(types.MergePatchType, patch))
 	if err == nil {
@@ -54,7 +56,7 @@ func (r *Reconciler) patchStatus(ctx context.Context, t *turn, patch []byte) err
 	if err != nil {
 		return &hubError{err}
 	}
-	r.wroteHub(t, answer)
+	r.wroteHub(t, write, answer)
 	return nil
 }
 
@@ -95,7 +97,8 @@ func checkStripped(answer *batchv1.Job, changes hubstate.Changes) error {
 		errors.New("a policy of the hub removes "+lost+": have it leave "+v1alpha1.KeyPrefix+"* alone"))}
 }
 
-func (r *Reconciler) wroteHub(t *turn, answer *batchv1.Job) {
+func (r *Reconciler) wroteHub(t *turn, write *hubWrite, answer *batchv1.Job) {
+	write.answer = answer.ResourceVersion
 	now := r.clock.Now()
 	r.tracer.Changed(t.Job, answer, now)
 	for _, worker := range t.record.wrote(answer, now) {

@@ -9,45 +9,73 @@ import (
 	"github.com/jobferry/jobferry/pkg/util/turns"
 )
 
-// hubWrites counts the writes to the hub, of placements and statuses, that haven't been answered.
+// hubWrites knows the writes to the hub, of placements and statuses, that haven't been answered.
 // It has the Jobs looked at whose statuses wait while the hub is busy, by turns, as soon as it's
 // busy no more. So they wait no longer than they must, and nobody asks again and again.
 type hubWrites struct {
 	enqueue func(...types.NamespacedName)
 
-	mu      sync.Mutex
-	count   int
-	waiting *turns.Queue
+	mu sync.Mutex
+	// underway has for the Job of each write the version that the watch has shown since; empty: none.
+	underway map[types.NamespacedName]string
+	waiting  *turns.Queue
+}
+
+// hubWrite is a write to a hub Job. One of each Job is under way at a time.
+type hubWrite struct {
+	of  *hubWrites
+	key types.NamespacedName
+	// answer is the version that the hub has answered; empty: it hasn't, or nothing may rest on it.
+	answer string
 }
 
 func newHubWrites(enqueue func(...types.NamespacedName)) *hubWrites {
-	return &hubWrites{enqueue: enqueue, waiting: turns.NewQueue()}
+	return &hubWrites{enqueue: enqueue, underway: map[types.NamespacedName]string{}, waiting: turns.NewQueue()}
 }
 
 func (h *hubWrites) inFlight() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.count
+	return len(h.underway)
 }
 
-// begin counts a write until end is called.
-func (h *hubWrites) begin() (end func()) {
+// begin counts a write until its end.
+func (h *hubWrites) begin(key types.NamespacedName) *hubWrite {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.count++
-	return func() {
-		if next := h.end(); len(next) > 0 {
-			h.enqueue(next...)
-		}
+	h.underway[key] = ""
+	return &hubWrite{of: h, key: key}
+}
+
+// saw reports whether a write to a Job is under way, by which the version may be that the watch
+// shows. Then the write's end has the Job looked at if it's another one.
+func (h *hubWrites) saw(key types.NamespacedName, version string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, is := h.underway[key]
+	if is {
+		h.underway[key] = version
+	}
+	return is
+}
+
+// end has as many of the Jobs that wait looked at as may write until the hub is busy again.
+func (w *hubWrite) end() {
+	if next := w.of.end(w); len(next) > 0 {
+		w.of.enqueue(next...)
 	}
 }
 
-// end returns as many of the Jobs that wait as may write until the hub is busy again.
-func (h *hubWrites) end() []types.NamespacedName {
+func (h *hubWrites) end(w *hubWrite) []types.NamespacedName {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.count--
-	return h.waiting.Next(dispatch.BusyFrom - h.count)
+	seen := h.underway[w.key]
+	delete(h.underway, w.key)
+	next := h.waiting.Next(dispatch.BusyFrom - len(h.underway))
+	if seen != "" && seen != w.answer {
+		next = append(next, w.key)
+	}
+	return next
 }
 
 // note takes note of whether a Job waits for the hub. If that isn't busy any more, it has the Job
@@ -62,7 +90,7 @@ func (h *hubWrites) note(key types.NamespacedName, waits bool) {
 func (h *hubWrites) waitOrDrop(key types.NamespacedName, waits bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !waits || !dispatch.IsBusy(h.count) {
+	if !waits || !dispatch.IsBusy(len(h.underway)) {
 		h.waiting.Remove(key)
 		return !waits
 	}

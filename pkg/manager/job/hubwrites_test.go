@@ -1,6 +1,7 @@
 package job
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -20,8 +21,8 @@ func TestHubWrites(t *testing.T) {
 	})
 	key := func(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
 	var ends []func()
-	for range dispatch.BusyFrom + 2 {
-		ends = append(ends, h.begin())
+	for i := range dispatch.BusyFrom + 2 {
+		ends = append(ends, h.begin(key(fmt.Sprint("writes ", i))).end)
 	}
 	for _, name := range []string{"a", "b", "c", "b", "d", "e", "f", "g"} {
 		h.note(key(name), true)
@@ -53,12 +54,48 @@ func TestHubWrites(t *testing.T) {
 	}
 }
 
+// The event of a write may come before its answer. That the Job is looked at for it would be once
+// too often; for any other version it has to be.
+func TestEventsBeforeTheAnswer(t *testing.T) {
+	for name, row := range map[string]struct {
+		seen   []string
+		answer string
+		want   int
+	}{
+		"none":                       {nil, "2", 0},
+		"the write's own":            {[]string{"2"}, "2", 0},
+		"the one before it, too":     {[]string{"1", "2"}, "2", 0},
+		"another one after it":       {[]string{"2", "3"}, "2", 1},
+		"only the one before it":     {[]string{"1"}, "2", 1},
+		"the write has failed":       {[]string{"2"}, "", 1},
+		"it failed without an event": {nil, "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			looks := 0
+			h := newHubWrites(func(keys ...types.NamespacedName) { looks += len(keys) })
+			if h.saw(jobKey, "1") {
+				t.Error("a write is under way before it begins")
+			}
+			write := h.begin(jobKey)
+			for _, version := range row.seen {
+				if !h.saw(jobKey, version) || h.saw(types.NamespacedName{Name: "other"}, version) {
+					t.Errorf("version %s: not the Job that is written", version)
+				}
+			}
+			write.answer = row.answer
+			if write.end(); looks != row.want || h.saw(jobKey, "4") {
+				t.Errorf("%d looks, want %d", looks, row.want)
+			}
+		})
+	}
+}
+
 // What waits for a busy hub is written when it's busy no more, without an event or the clock.
 func TestAStartWaitsForTheHub(t *testing.T) {
 	w := newWorld(t)
 	var ends []func()
-	for range dispatch.BusyFrom + 3 {
-		ends = append(ends, w.Reconciler.writes.begin())
+	for i := range dispatch.BusyFrom + 3 {
+		ends = append(ends, w.Reconciler.writes.begin(types.NamespacedName{Name: fmt.Sprint(i)}).end)
 	}
 	w.submits(aJob("train"))
 	w.run()

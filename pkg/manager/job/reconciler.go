@@ -103,6 +103,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	case <-ctx.Done():
 		return ctrl.Result{}, nil
 	}
+	end := r.store.beginTurn(request.NamespacedName)
+	defer func() {
+		if end() {
+			r.enqueueRelated(request.NamespacedName)
+		}
+	}()
 	mayPlace := r.startup.over()
 	defer r.line.Settle(request.NamespacedName, mayPlace)
 	for range maxSteps {

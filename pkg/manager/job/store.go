@@ -40,6 +40,8 @@ type store struct {
 	runtimes                 *line.Runtimes
 	// waiting are the Jobs to be reconciled when a worker has more free capacity, or another state.
 	waiting map[types.NamespacedName]struct{}
+	// turns are the Jobs that are being reconciled; true: waiters has left the Job out.
+	turns map[types.NamespacedName]bool
 	// heldBack are the Jobs to be reconciled when the labels of their namespace change.
 	heldBack map[types.NamespacedName]struct{}
 	groups   groups
@@ -60,6 +62,7 @@ func newStore(runtimes *line.Runtimes) *store {
 		expiredAt:    map[string]time.Time{},
 		isRegistered: func(string) bool { return false },
 		waiting:      map[types.NamespacedName]struct{}{},
+		turns:        map[types.NamespacedName]bool{},
 		heldBack:     map[types.NamespacedName]struct{}{},
 		groups:       newGroups(),
 	}
@@ -302,9 +305,33 @@ func (s *store) waitingJobs() int {
 	return len(s.waiting)
 }
 
-// waiters returns the Jobs that wait for capacity.
-func (s *store) waiters() []types.NamespacedName {
+// waiters returns the Jobs that wait for capacity. It leaves out those that are being reconciled:
+// most of them are getting a place, and the ends of the others' turns tell.
+func (s *store) waiters() (keys []types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Collect(maps.Keys(s.waiting))
+	for key := range s.waiting {
+		if _, is := s.turns[key]; is {
+			s.turns[key] = true
+		} else {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// beginTurn notes that a Job is being reconciled. Its end reports whether waiters has left the Job
+// out, and it waits.
+func (s *store) beginTurn(key types.NamespacedName) (end func() bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.turns[key] = false
+	return func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		leftOut := s.turns[key]
+		delete(s.turns, key)
+		_, waits := s.waiting[key]
+		return leftOut && waits
+	}
 }

@@ -129,6 +129,28 @@ func TestForgedPlacementsMakeNoSeries(t *testing.T) {
 	}
 }
 
+// What a Job waits for may change while it's reconciled: it's looked at again then if it waits on.
+func TestWaitersThatHaveTheirTurn(t *testing.T) {
+	s := newStore(line.NewRuntimes())
+	for _, waits := range []bool{true, false} {
+		rec := s.open(jobKey)
+		end := s.beginTurn(jobKey)
+		if rec.await(true); end() {
+			t.Error("looked at again, though nothing has changed")
+		}
+		if keys := s.waiters(); len(keys) != 1 {
+			t.Errorf("between two turns %v wait", keys)
+		}
+		end = s.beginTurn(jobKey)
+		if keys := s.waiters(); len(keys) > 0 {
+			t.Errorf("%v are enqueued while they have their turn", keys)
+		}
+		if rec.await(waits); end() != waits || len(s.turns) > 0 {
+			t.Errorf("waits on: %t; looked at again: %t", waits, !waits)
+		}
+	}
+}
+
 // A reconcile that is under way when its Job is forgotten brings nothing of the Job back, nor does
 // the answer to a write that races with the deletion.
 func TestForgottenStaysForgotten(t *testing.T) {

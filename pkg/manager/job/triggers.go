@@ -233,7 +233,7 @@ func (t *triggers) jobEvents() handler.TypedEventHandler[*batchv1.Job, ctrl.Requ
 }
 
 // jobSeen takes over a hub Job from the watch, and enqueues it, unless it's the echo of this
-// process's own write: the reconcile that wrote goes on by itself.
+// process's own write, answered or not: the reconcile that wrote goes on by itself.
 func (t *triggers) jobSeen(job *batchv1.Job) {
 	t.guard.Saw(job.ResourceVersion)
 	if !mirror.Managed(job) {
@@ -247,8 +247,8 @@ func (t *triggers) jobSeen(job *batchv1.Job) {
 		t.workers.PlacementsChanged(worker)
 	}
 	t.enqueueConcerned()
-	if !echo {
-		t.enqueueSeen(keyOf(job))
+	if key := keyOf(job); !echo && (job.DeletionTimestamp != nil || !t.writes.saw(key, job.ResourceVersion)) {
+		t.enqueueSeen(key)
 	}
 }
 
