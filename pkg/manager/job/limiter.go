@@ -10,10 +10,11 @@ import (
 
 // limiter limits how many reconciles may wait for one worker at a time, so that a worker that
 // answers slowly, or never, can't hold them all. A Job for which there is no place is deferred, and
-// enqueued when there is one.
+// woken when there is one: no more Jobs at a time than there are places.
 //
-// A Job that is enqueued again may find nothing to do, or no place again. So a place that comes
-// free isn't kept for it; instead, no Job stays deferred for a worker that no reconcile waits for.
+// A Job that is woken may find nothing to do, or no place again. So a place isn't kept for it; but
+// until its reconcile has ended, it counts as one that needs a place. Then the next one is woken:
+// no Job stays deferred for a worker that nobody has a place of, or was woken for.
 type limiter struct {
 	limit   int
 	enqueue func(...types.NamespacedName)
@@ -25,6 +26,8 @@ type limiter struct {
 type workerLimit struct {
 	busy     int
 	deferred *turns.Queue
+	// woken are the Jobs that were enqueued for a place, and whose reconcile hasn't taken one yet.
+	woken map[types.NamespacedName]struct{}
 }
 
 func newLimiter(limit int, enqueue func(...types.NamespacedName)) *limiter {
@@ -40,9 +43,10 @@ func (l *limiter) acquire(worker string, key types.NamespacedName) bool {
 	}
 	w := l.workers[worker]
 	if w == nil {
-		w = &workerLimit{deferred: turns.NewQueue()}
+		w = &workerLimit{deferred: turns.NewQueue(), woken: map[types.NamespacedName]struct{}{}}
 		l.workers[worker] = w
 	}
+	delete(w.woken, key)
 	w.busy++
 	return true
 }
@@ -59,25 +63,55 @@ func (l *limiter) placeOrDeferLocked(worker string, key types.NamespacedName) bo
 	if w == nil || w.busy < l.limit {
 		return true
 	}
+	delete(w.woken, key)
 	w.deferred.Add(key)
 	return false
 }
 
-// release gives the place back, and enqueues the deferred Job whose turn it is; all of them, if no
-// reconcile is left whose release would.
+// release gives the place back, and wakes the deferred Jobs whose turn it is.
 func (l *limiter) release(worker string) {
-	if next := l.free(worker); len(next) > 0 {
+	l.free(worker, func(w *workerLimit) { w.busy-- })
+}
+
+// ended must be called when a reconcile has ended: a Job that was woken needs no place any more.
+func (l *limiter) ended(key types.NamespacedName) {
+	for _, worker := range l.wokenFor(key) {
+		l.free(worker, func(w *workerLimit) { delete(w.woken, key) })
+	}
+}
+
+func (l *limiter) wokenFor(key types.NamespacedName) (workers []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for worker, w := range l.workers {
+		if _, is := w.woken[key]; is {
+			workers = append(workers, worker)
+		}
+	}
+	return workers
+}
+
+// free frees something of a worker, and wakes as many Jobs as there's room for.
+func (l *limiter) free(worker string, free func(*workerLimit)) {
+	if next := l.freed(worker, free); len(next) > 0 {
 		l.enqueue(next...)
 	}
 }
 
-func (l *limiter) free(worker string) []types.NamespacedName {
+func (l *limiter) freed(worker string, free func(*workerLimit)) []types.NamespacedName {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w := l.workers[worker]
-	if w.busy--; w.busy == 0 {
-		delete(l.workers, worker)
-		return w.deferred.Next(w.deferred.Len())
+	if w == nil {
+		return nil
 	}
-	return w.deferred.Next(1)
+	free(w)
+	next := w.deferred.Next(l.limit - w.busy - len(w.woken))
+	for _, key := range next {
+		w.woken[key] = struct{}{}
+	}
+	if w.busy+len(w.woken) == 0 {
+		delete(l.workers, worker)
+	}
+	return next
 }

@@ -111,6 +111,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}()
 	mayPlace := r.startup.over()
 	defer r.line.Settle(request.NamespacedName, mayPlace)
+	defer r.limiter.ended(request.NamespacedName)
 	for range maxSteps {
 		if ctx.Err() != nil {
 			return ctrl.Result{}, nil // the next leader continues

@@ -82,10 +82,9 @@ func (t *triggers) enqueueSeen(key types.NamespacedName) {
 // enqueueAll has all Jobs of the hub reconciled that were seen until this replica led.
 func (t *triggers) enqueueAll() { t.Enqueue(t.store.all()...) }
 
-// enqueueDeferred has Jobs reconciled that were deferred at their turn. Of more than a worker takes
-// at a time, such as when it has answered all requests at once, the rest comes after all others.
+// enqueueDeferred has Jobs reconciled that were deferred at their turn.
 func (t *triggers) enqueueDeferred(keys ...types.NamespacedName) {
-	t.enqueueFirst(t.options.WorkerConcurrency, deferredPriority, keys...)
+	t.enqueueFirst(len(keys), deferredPriority, keys...)
 }
 
 // maxRelated is how many Jobs are looked at before others for one change of something else.
