@@ -16,8 +16,10 @@ import (
 // until its reconcile has ended, it counts as one that needs a place. Then the next one is woken:
 // no Job stays deferred for a worker that nobody has a place of, or was woken for.
 type limiter struct {
-	limit   int
-	enqueue func(...types.NamespacedName)
+	// limit is how many reconciles wait for one worker, at most, and all how many there are. If many
+	// workers are waited for, each has a share of them, and one more share is left.
+	limit, all int
+	enqueue    func(...types.NamespacedName)
 
 	mu      sync.Mutex
 	workers map[string]*workerLimit
@@ -30,8 +32,8 @@ type workerLimit struct {
 	woken map[types.NamespacedName]struct{}
 }
 
-func newLimiter(limit int, enqueue func(...types.NamespacedName)) *limiter {
-	return &limiter{limit: limit, enqueue: enqueue, workers: map[string]*workerLimit{}}
+func newLimiter(limit, all int, enqueue func(...types.NamespacedName)) *limiter {
+	return &limiter{limit: limit, all: all, enqueue: enqueue, workers: map[string]*workerLimit{}}
 }
 
 // acquire takes a place; false: there is none, and the Job is deferred.
@@ -60,13 +62,16 @@ func (l *limiter) placeOrDefer(worker string, key types.NamespacedName) bool {
 
 func (l *limiter) placeOrDeferLocked(worker string, key types.NamespacedName) bool {
 	w := l.workers[worker]
-	if w == nil || w.busy < l.limit {
+	if w == nil || w.busy < l.mostLocked() {
 		return true
 	}
 	delete(w.woken, key)
 	w.deferred.Add(key)
 	return false
 }
+
+// mostLocked is how many places a worker has.
+func (l *limiter) mostLocked() int { return max(min(l.limit, l.all/(len(l.workers)+1)), 1) }
 
 // release gives the place back, and wakes the deferred Jobs whose turn it is.
 func (l *limiter) release(worker string) {
@@ -106,7 +111,7 @@ func (l *limiter) freed(worker string, free func(*workerLimit)) []types.Namespac
 		return nil
 	}
 	free(w)
-	next := w.deferred.Next(l.limit - w.busy - len(w.woken))
+	next := w.deferred.Next(l.mostLocked() - w.busy - len(w.woken))
 	for _, key := range next {
 		w.woken[key] = struct{}{}
 	}

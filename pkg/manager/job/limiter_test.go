@@ -18,7 +18,7 @@ import (
 
 func TestLimiterDefers(t *testing.T) {
 	var enqueued []types.NamespacedName
-	l := newLimiter(2, func(keys ...types.NamespacedName) { enqueued = append(enqueued, keys...) })
+	l := newLimiter(2, 128, func(keys ...types.NamespacedName) { enqueued = append(enqueued, keys...) })
 	key := func(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
 
 	for _, name := range []string{"one", "two"} {
@@ -49,12 +49,40 @@ func TestLimiterDefers(t *testing.T) {
 	}
 }
 
+// Of workers that let every request hang until its time is over, each has a share of all
+// reconciles, however many there are: there is one more share for the next.
+func TestWorkersThatHangHaveAShareEach(t *testing.T) {
+	const all = 128
+	l := newLimiter(16, all, func(...types.NamespacedName) {})
+	held, workers := 0, 0
+	asks := func(worker string) {
+		for l.acquire(worker, types.NamespacedName{Name: "one more"}) {
+			held++
+		}
+	}
+	for ; workers < 20; workers++ {
+		asks(strconv.Itoa(workers))
+	}
+	for range 2 { // their requests end, and the next ones follow
+		for worker := range workers {
+			for range l.workers[strconv.Itoa(worker)].busy {
+				l.release(strconv.Itoa(worker))
+				held--
+			}
+			asks(strconv.Itoa(worker))
+		}
+	}
+	if share := all / (workers + 1); held != workers*share {
+		t.Errorf("%d workers hold %d of %d, want %d each", workers, held, all, share)
+	}
+}
+
 // A namespace has very many Jobs, each of which takes long in a worker, such as to copy what its
 // Pods refer to: a Job of another namespace is the next but one. No more Jobs are woken at a time
 // than there are places, whatever becomes of those that are.
 func TestLimiterTakesTurns(t *testing.T) {
 	var enqueued []types.NamespacedName
-	l := newLimiter(2, func(keys ...types.NamespacedName) { enqueued = append(enqueued, keys...) })
+	l := newLimiter(2, 128, func(keys ...types.NamespacedName) { enqueued = append(enqueued, keys...) })
 	for i := range 1000 {
 		l.acquire("worker", types.NamespacedName{Namespace: "many", Name: strconv.Itoa(i)})
 	}
@@ -81,7 +109,7 @@ func TestLimiterForgetsNoJob(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		var turns []types.NamespacedName
-		l := newLimiter(1+random.IntN(3), func(keys ...types.NamespacedName) { turns = append(turns, keys...) })
+		l := newLimiter(1+random.IntN(3), 128, func(keys ...types.NamespacedName) { turns = append(turns, keys...) })
 		waiting := map[types.NamespacedName]bool{}
 		inside := 0
 		for range 200 {

@@ -85,7 +85,7 @@ func (r *Reconciler) connect(workers workers, queues queues, q queue.Queue) *tri
 	r.accountant = newAccountant(costOf(workers))
 	r.blockers = newBlockers(r.clock, clientOf(workers), r.unblock)
 	r.writes = newHubWrites(t.EnqueueRelated)
-	r.limiter = newLimiter(r.options.WorkerConcurrency, t.enqueueDeferred)
+	r.limiter = newLimiter(r.options.WorkerConcurrency, r.options.Concurrency, t.enqueueDeferred)
 	r.startup = newStartup(workers, t.enqueueAll, func() { r.line.JudgeFirst(r.store.unplaced()) }, t.enqueueAfterStart)
 	r.line = line.New(lineWorkers{workers, r.fieldSupport}, &lineJobs{Reconciler: r, triggers: t}, r.store.runtimes, r.clock, r.options.Timing.StuckTimeout)
 	r.gatherer = &gatherer{

@@ -102,7 +102,7 @@ func (w *world) start() {
 	w.killed, w.seen, w.queue, w.due = false, jobs{}, fakeQueue{}, map[types.NamespacedName]time.Time{}
 	w.backoff = workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](minRetry, maxRetry)
 	options := Options{
-		Namespace: v1alpha1.SystemNamespace, Origin: "hub-1", WorkerConcurrency: 2,
+		Namespace: v1alpha1.SystemNamespace, Origin: "hub-1", Concurrency: 16, WorkerConcurrency: 2,
 		PassOver: 5 * time.Minute, Timing: dispatch.DefaultTiming(), Groups: group.Kinds{group.JobSetKind},
 	}
 	hub, registry := w.client(w.hub), &fakeRegistry{world: w, loaded: make(chan struct{})}

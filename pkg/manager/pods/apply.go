@@ -17,6 +17,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/manager/workerpanic"
 )
 
 // lookAgain is when to look again at what nothing tells of.
@@ -36,7 +37,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if action == Nothing || after > 0 {
 		r.pace.leave(s.name)
 		if action == Nothing && s.needsRefill() {
-			return r.inWorker(ctx, s, func() error { return r.refill(ctx, s) })
+			return r.inWorker(ctx, s, func() error { return r.refill(ctx, s) }), nil
 		}
 		return ctrl.Result{RequeueAfter: after}, nil
 	}
@@ -174,7 +175,7 @@ func (r *reconciler) passOn(ctx context.Context, s *seen) (ctrl.Result, error) {
 			return nil
 		}
 		return client.IgnoreNotFound(err)
-	})
+	}), nil
 }
 
 func (r *reconciler) isMeant(ctx context.Context, s *seen) (bool, error) {
@@ -195,17 +196,20 @@ func (r *reconciler) isMeant(ctx context.Context, s *seen) (bool, error) {
 	return len(all.Items) == 1 && all.Items[0].DeletionTimestamp == nil, nil
 }
 
-// inWorker sends a request to a worker, of which few are under way at a time: one that hangs keeps
-// no others waiting.
-func (r *reconciler) inWorker(ctx context.Context, s *seen, send func() error) (ctrl.Result, error) {
-	if !r.busy.begin(s.worker) {
-		return ctrl.Result{RequeueAfter: lookAgain}, nil
+// inWorker sends a request to a worker, of which few are under way at a time. Nobody waits for it:
+// one that hangs would keep the Pods of other workers waiting.
+func (r *reconciler) inWorker(ctx context.Context, s *seen, send func() error) ctrl.Result {
+	if r.busy.begin(s.worker) {
+		go func() {
+			defer r.busy.end(s.worker)
+			workerpanic.Contain(s.worker, func() {
+				if err := send(); err != nil && !errors.Is(err, clusters.ErrNotConnected) && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+					log.FromContext(ctx).Error(err, "A worker refuses what concerns a Pod on the hub", "worker", s.worker)
+				}
+			})
+		}()
 	}
-	defer r.busy.end(s.worker)
-	if err := send(); err != nil && !errors.Is(err, clusters.ErrNotConnected) && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		log.FromContext(ctx).Error(err, "A worker refuses what concerns a Pod on the hub", "worker", s.worker)
-	}
-	return ctrl.Result{RequeueAfter: lookAgain}, nil
+	return ctrl.Result{RequeueAfter: lookAgain}
 }
 
 func (r *reconciler) report(s *seen, reason, note string, args ...any) {

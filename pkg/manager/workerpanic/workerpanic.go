@@ -3,9 +3,10 @@
 // logs its stack.
 //
 // The callers cover what is left out of an object before it's held, what the manager reads of a
-// worker for one Job, how it judges that, the nodes that the worker's autoscaler may add, and what
-// the autoscaler says. They don't cover those who keep what they need of each object, nor what a
-// walk through the waiting Jobs computes of nodes and of expected ends: these are plain values.
+// worker for one Job, how it judges that, the nodes that the worker's autoscaler may add, what the
+// autoscaler says, and what is asked of a worker for the Pods on the hub. They don't cover those
+// who keep what they need of each object, nor what a walk through the waiting Jobs computes of
+// nodes and of expected ends: these are plain values.
 //
 // The line's lock is held while a worker is judged, and so while a stack is logged: at most once a
 // minute for a worker. An explanation shows a panic to its user, and neither counts nor logs it.
