@@ -94,7 +94,7 @@ type Gone struct {
 	// Deletion is the propagation policy with which it was deleted.
 	Deletion metav1.DeletionPropagation
 	// Mirrors are those that it had by its account, or that workers hadn't removed in time, and that
-	// may be left.
+	// may be left. Of a worker that has very many, some are remembered.
 	Mirrors []usage.ID
 }
 

@@ -2,6 +2,7 @@ package job
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/placement/placementtest"
 	"github.com/jobferry/jobferry/pkg/util/text"
 )
@@ -158,6 +160,44 @@ func TestKeptMirrorOfADeletedJob(t *testing.T) {
 	w.step(time.Minute)
 	if len(w.store.records) > 0 || len(w.worker("a").api.jobs) > 0 {
 		w.fail("%d records are left:\n%s", len(w.store.records), w.state())
+	}
+}
+
+// A worker hides its mirrors, and deletes none, while Jobs come and go. What is remembered of those
+// that are gone has a bound, and goes when it deletes one, or isn't there any more.
+func TestWhatAWorkerOwesOfJobsThatAreGoneIsBounded(t *testing.T) {
+	w := newWorld(t)
+	goes := func(i int) types.NamespacedName {
+		job := aJob(fmt.Sprintf("train-%d", i), func(job *batchv1.Job) {
+			job.UID = types.UID(fmt.Sprintf("uid-%d", i))
+			account := fmt.Sprintf(`[{"worker":"a","uid":"of-%d","left":true,"at":1000}]`, i)
+			hubstate.Set(job, hubstate.Changes{hubstate.Usage: account})
+		})
+		w.triggers.jobGone(job, true)
+		return keyOf(job)
+	}
+	owed := func() (n int) {
+		for _, r := range w.store.records {
+			n += len(r.gone.Mirrors)
+		}
+		return n
+	}
+	for i := range 2 * maxOwed {
+		goes(i)
+	}
+	if n := owed(); n != maxOwed || len(w.store.owed["a"]) != n {
+		t.Errorf("%d mirrors are remembered, and %d counted", n, len(w.store.owed["a"]))
+	}
+	w.store.open(goes(0)).updateGone(func(g *dispatch.Gone) { g.Mirrors = nil })
+	goes(-1)
+	if goes(-2); owed() != maxOwed {
+		t.Errorf("%d mirrors are remembered after one was deleted", owed())
+	}
+	for _, key := range w.store.all() {
+		w.store.forget(key, unseen)
+	}
+	if len(w.store.owed) > 0 {
+		t.Errorf("%d are left behind", len(w.store.owed["a"]))
 	}
 }
 

@@ -92,6 +92,36 @@ func (s *store) unreleasedOf(job *batchv1.Job) (ids []usage.ID) {
 	return ids
 }
 
+// maxOwed bounds, for each worker, the Jobs that are gone and of which it's remembered that the
+// worker may have a mirror that its watch doesn't show: 2 KB and a request a minute each, for as
+// long as it deletes none of them. A mirror of another Job is found when it's shown, or by its
+// Pods.
+const maxOwed = 5000
+
+// updateGone changes what is known of the hub Job of this name that is gone.
+func (r *record) updateGone(change func(*dispatch.Gone)) {
+	r.store.mu.Lock()
+	defer r.store.mu.Unlock()
+	r.unlinkOwedLocked()
+	r.updateLocked(func(m *memory) {
+		change(&m.gone)
+		isOver := func(id usage.ID) bool { return len(r.store.owed[id.Worker]) >= maxOwed }
+		m.gone.Mirrors = slices.DeleteFunc(m.gone.Mirrors, isOver)
+	})
+	for _, id := range r.gone.Mirrors {
+		if r.store.records[r.key] == r {
+			link(r.store.owed, id.Worker, r)
+		}
+	}
+}
+
+// unlinkOwedLocked is called before what may be left of the hub Job that is gone changes.
+func (r *record) unlinkOwedLocked() {
+	for _, id := range r.gone.Mirrors {
+		unlink(r.store.owed, id.Worker, r)
+	}
+}
+
 // unreleased returns the mirrors that workers should have removed, in order of names.
 func (s *store) unreleased() map[string][]types.NamespacedName {
 	all := map[string][]types.NamespacedName{}

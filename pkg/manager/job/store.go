@@ -38,6 +38,9 @@ type store struct {
 	heldBytes                map[string]int64
 	expiredAt                map[string]time.Time
 	runtimes                 *line.Runtimes
+	// owed has the Jobs that are gone and of which a worker may have a mirror that its watch doesn't
+	// show.
+	owed map[string]map[*record]struct{}
 	// waiting are the Jobs to be reconciled when a worker has more free capacity, or another state.
 	waiting map[types.NamespacedName]struct{}
 	// turns are the Jobs that are being reconciled; true: waiters has left the Job out.
@@ -56,6 +59,7 @@ func newStore(runtimes *line.Runtimes) *store {
 		mirrored: map[string]map[*record]struct{}{},
 		answered: map[string]map[*record]struct{}{},
 		kept:     map[string]map[*record]struct{}{},
+		owed:     map[string]map[*record]struct{}{},
 		runtimes: runtimes,
 
 		heldBytes:    map[string]int64{},
@@ -193,6 +197,7 @@ func (s *store) forget(key types.NamespacedName, id jobID) *record {
 	for worker := range r.mirrors {
 		s.unlinkMirrorLocked(r, worker)
 	}
+	r.unlinkOwedLocked()
 	delete(s.records, key)
 	delete(s.waiting, key)
 	delete(s.heldBack, key)

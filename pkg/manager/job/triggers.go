@@ -260,8 +260,7 @@ func (t *triggers) jobGone(job *batchv1.Job, isSeen bool) {
 	deletion, left := t.store.deletionOf(job), append(usage.Read(job).IDs(), t.store.unreleasedOf(job)...)
 	t.forget(key, idOf(job))
 	if isSeen && t.startup.elected() { // a standby looks at no Job
-		gone := dispatch.Gone{UID: job.UID, Deletion: deletion, Mirrors: left}
-		t.store.open(key).update(func(m *memory) { m.gone = gone })
+		t.store.open(key).updateGone(func(g *dispatch.Gone) { *g = dispatch.Gone{UID: job.UID, Deletion: deletion, Mirrors: left} })
 	}
 	t.enqueueSeen(key)
 }

@@ -154,9 +154,8 @@ func (r *Reconciler) deleteMirror(ctx context.Context, t *turn, w worker, a disp
 	}
 	write := ownWrite{deleted: a.Mirror.UID, at: r.clock.Now()}
 	isIt := func(id usage.ID) bool { return id == usage.ID{Worker: w.Name(), UID: a.Mirror.UID} }
-	t.record.update(func(m *memory) {
-		m.gone.Mirrors, m.repeated = slices.DeleteFunc(slices.Clone(m.gone.Mirrors), isIt), a.Mirror.UID
-	})
+	t.record.update(func(m *memory) { m.repeated = a.Mirror.UID })
+	t.record.updateGone(func(g *dispatch.Gone) { g.Mirrors = slices.DeleteFunc(slices.Clone(g.Mirrors), isIt) })
 	t.record.updateMirror(w.Name(), func(m *mirrorMemory) {
 		if m.write, m.refusal, m.isReplaced = write, "", true; m.last != nil && m.last.UID == a.Mirror.UID {
 			m.last = nil // nothing is left of it that its Job waits for
