@@ -51,7 +51,8 @@ func TestPodsThatKeepApartLackRoom(t *testing.T) {
 			node("two")
 			w.queues(aJob("apart", pods(2), apart))
 			w.wantPlaced(map[string]string{"full": "a", "apart": ""})
-			need := maps.Collect(w.line.Waits())[inTeam("apart")].Needs["a"]
+			wait := maps.Collect(w.line.Waits())[inTeam("apart")]
+			need, _ := wait.Needs.Get("a")
 			if r := w.line.Reservations()["a"]; need.Lacks != waiting.Room || need.Pods != 2 || (r == nil) != (name == "evenly") {
 				w.fail("it needs %+v, and the reservation is %+v", need, r)
 			}

@@ -207,10 +207,10 @@ func (l *Line) awaitLocked(w *entry, candidates []placement.Cluster) {
 // unjudged is what waits of a Job while it's judged: it may need something in any worker.
 func (w *entry) unjudged(candidates []placement.Cluster, need waiting.Need) *entry {
 	waits := *w
-	waits.Needs = map[string]waiting.Need{}
+	waits.Needs = waiting.Needs{}
 	waits.forgetRead()
 	for i := range candidates {
-		waits.Needs[candidates[i].Name] = need
+		waits.Needs.Set(candidates[i].Name, need)
 	}
 	return &waits
 }

@@ -73,7 +73,7 @@ type Wait struct {
 	// Judged is how many changes there had been when the Job was last judged.
 	Judged uint64
 	// Needs are what it lacks, by worker.
-	Needs map[string]waiting.Need
+	Needs waiting.Needs
 	// Held: the line holds the whole Job.
 	Held bool
 }

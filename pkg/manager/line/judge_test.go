@@ -257,6 +257,17 @@ func (h *hall) dear(nodes int) *entry {
 	return h.newEntry(Question{Request: placement.Request{Job: job}})
 }
 
+// needs are what a Job lacks in one worker.
+func needs(worker string, need waiting.Need) (n waiting.Needs) {
+	n.Set(worker, need)
+	return n
+}
+
+func needIn(w *entry, worker string) waiting.Need {
+	need, _ := w.Needs.Get(worker)
+	return need
+}
+
 // What a Job lacks is found out by a number of comparisons, in all workers together. Where these
 // are used up, it's taken for what others have.
 func TestWhatAJobLacksIsFoundOutInFewComparisons(t *testing.T) {
@@ -266,8 +277,8 @@ func TestWhatAJobLacksIsFoundOutInFewComparisons(t *testing.T) {
 	few := maxNeedWork / ((nodes + 1) * w.Shape.WorkOn(&corev1.Node{}))
 	for workers, want := range map[int]waiting.Lack{few: waiting.Nodes, few + 1: waiting.Room} {
 		rejections := slices.Repeat([]placement.Rejection{{Cluster: "a", Reason: placement.Insufficient, Needed: 1}}, workers)
-		if h.setNeeds(w, placement.Decision{Rejections: rejections}); w.large || w.Needs["a"].Lacks != want {
-			t.Errorf("in worker %d: %+v, want %v", workers, w.Needs["a"], want)
+		if h.setNeeds(w, placement.Decision{Rejections: rejections}); w.large || needIn(w, "a").Lacks != want {
+			t.Errorf("in worker %d: %+v, want %v", workers, needIn(w, "a"), want)
 		}
 	}
 }

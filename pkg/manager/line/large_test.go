@@ -76,9 +76,9 @@ func TestJobsThatWaitForRoomArentJudgedWhenAStockoutEnds(t *testing.T) {
 		t.Fatalf("it's placed on %q", answer.Cluster)
 	}
 	w := h.waiters[types.NamespacedName{Namespace: "team", Name: "waits"}]
-	before := w.Needs["a"]
+	before := needIn(w, "a")
 	h.stockouts.ended("a", "")
-	if need := w.Needs["a"]; before.Pods == 0 || need != before {
+	if need := needIn(w, "a"); before.Pods == 0 || need != before {
 		t.Errorf("it needs %+v there, and before %+v", need, before)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // setNeeds takes over in which workers there may be room for a Job, and how many Pods must fit
 // there. What that takes counts as tries.
 func (l *Line) setNeeds(w *entry, decision placement.Decision) {
-	w.Needs = map[string]waiting.Need{}
+	w.Needs = waiting.Needs{}
 	left := maxNeedWork
 	w.fitsNowhere = len(decision.Candidates) == 0 && !slices.ContainsFunc(decision.Rejections, func(r placement.Rejection) bool { return r.Reason.Passing() })
 	for i := range decision.Candidates {
@@ -20,14 +20,14 @@ func (l *Line) setNeeds(w *entry, decision placement.Decision) {
 		if v, ok := l.workers.Worker(c.Cluster); ok && w.fitsByShape(v) {
 			need.Pods = c.Needed
 		}
-		w.Needs[c.Cluster] = need
+		w.Needs.Set(c.Cluster, need)
 	}
 	for i := range decision.Rejections {
 		switch r := &decision.Rejections[i]; r.Reason {
 		case placement.Insufficient, placement.Reserved, placement.NeverFits:
-			w.Needs[r.Cluster] = l.needIn(r, w, &left)
+			w.Needs.Set(r.Cluster, l.needIn(r, w, &left))
 		case placement.StockedOut: // until it's to be tried again
-			w.Needs[r.Cluster] = waiting.Need{Lacks: waiting.Other}
+			w.Needs.Set(r.Cluster, waiting.Need{Lacks: waiting.Other})
 		}
 	}
 	w.tries += maxInVain * (maxNeedWork - max(left, 0)) / maxNeedWork

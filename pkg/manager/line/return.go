@@ -58,7 +58,7 @@ func (l *Line) GoBack(ctx context.Context, q Question, isTime bool) (placement.D
 		l.setNeeds(w, decision)
 		w.forgetRead()
 		l.returning[w.Key] = w
-		for _, need := range w.Needs {
+		for _, need := range w.Needs.All() {
 			if !need.IsKnown() {
 				return decision, AwaitsOther
 			}
@@ -126,7 +126,7 @@ func (l *Line) wakeLocked(w *entry, changed placement.Changes, unlooked bool, he
 		return false
 	}
 	for worker := range changed {
-		if need := w.Needs[worker]; !need.IsKnown() || !helped.By(&w.Job, worker, changed) {
+		if need, _ := w.Needs.Get(worker); !need.IsKnown() || !helped.By(&w.Job, worker, changed) {
 			continue
 		}
 		if l.order.Reservations()[worker] != nil {

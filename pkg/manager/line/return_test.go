@@ -112,7 +112,7 @@ func TestReturnsToWhatCameUnderAReservation(t *testing.T) {
 	}
 	away := &entry{Job: waiting.Job{
 		Key: types.NamespacedName{Namespace: "team", Name: "away"}, Pods: 1, Shape: h.waiters[wide].Shape,
-		Needs: map[string]waiting.Need{"a": {Lacks: waiting.Other, HelpedBy: placement.AdmissionChange}},
+		Needs: needs("a", waiting.Need{Lacks: waiting.Other, HelpedBy: placement.AdmissionChange}),
 	}}
 	h.returning[away.Key] = away
 	h.Changed("a", placement.Change{Kinds: placement.AdmissionChange})
@@ -139,7 +139,7 @@ func TestEveryJobThatWouldGoBackIsLookedAt(t *testing.T) {
 		requests := placementtest.Quantities("cpu", fmt.Sprintf("%dm", 1000+i))
 		shape := placement.ShapeOf(&corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: requests}}}}})
 		key := types.NamespacedName{Namespace: "team", Name: fmt.Sprint("job-", i)}
-		h.returning[key] = &entry{Job: waiting.Job{Key: key, Pods: 1, Shape: shape, Needs: map[string]waiting.Need{"a": {Pods: 1}}}}
+		h.returning[key] = &entry{Job: waiting.Job{Key: key, Pods: 1, Shape: shape, Needs: needs("a", waiting.Need{Pods: 1})}}
 	}
 	h.Changed("a", placement.Change{Kinds: placement.RoomChange})
 	h.walk()
@@ -162,7 +162,7 @@ func TestSomeJobsThatWouldGoBackAreWokenAtATime(t *testing.T) {
 	shape := placement.ShapeOf(&corev1.PodTemplateSpec{})
 	wouldReturn := func(namespace, name string) {
 		key := types.NamespacedName{Namespace: namespace, Name: name}
-		h.returning[key] = &entry{Job: waiting.Job{Key: key, Pods: 1, Shape: shape, Needs: map[string]waiting.Need{"a": {Pods: 1}}}}
+		h.returning[key] = &entry{Job: waiting.Job{Key: key, Pods: 1, Shape: shape, Needs: needs("a", waiting.Need{Pods: 1})}}
 	}
 	const jobs, most = 5000, 1001
 	for i := range jobs {

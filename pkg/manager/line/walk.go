@@ -303,10 +303,10 @@ func (l *Line) NotJudged() []types.NamespacedName {
 func (l *Line) WorkerChanged(worker string) {
 	l.mu.Lock()
 	for _, w := range l.waiters {
-		w.Needs[worker] = waiting.Need{}
+		w.Needs.Set(worker, waiting.Need{})
 	}
 	for _, w := range l.returning {
-		w.Needs[worker] = waiting.Need{}
+		w.Needs.Set(worker, waiting.Need{})
 	}
 	l.mu.Unlock()
 	l.freed.add(placement.Change{Kinds: placement.AnyChange}, worker)

@@ -75,7 +75,7 @@ func waiter(namespace string, number int, milliCPU int64) *waiting.Job {
 		Shape: placement.ShapeOf(&corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 			Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: requests}}},
 		}}),
-		Needs: map[string]waiting.Need{"w": {Lacks: waiting.Room, Pods: 1}},
+		Needs: needs(waiting.Need{Lacks: waiting.Room, Pods: 1}, "w"),
 	}
 }
 
@@ -116,7 +116,7 @@ func TestManyShapesOnManyNodes(t *testing.T) {
 func TestManyPodsThatEnd(t *testing.T) {
 	var line waiting.Line
 	job := waiter("team", 1, 8000)
-	job.Needs = map[string]waiting.Need{"w": {Lacks: waiting.Room, Pods: 2000}}
+	job.Needs = needs(waiting.Need{Lacks: waiting.Room, Pods: 2000}, "w")
 	job.Pods = 2000
 	line.Add(job)
 	changed := placement.Changes{}
@@ -156,7 +156,7 @@ func TestWhichLookIsCutShort(t *testing.T) {
 		var line waiting.Line
 		job := waiter("team", 0, 1600)
 		need := waiting.Need{Lacks: waiting.Room, Pods: 1000}
-		job.Pods, job.Needs = 1000, map[string]waiting.Need{"w-2": need, "w-1": need}
+		job.Pods, job.Needs = 1000, needs(need, "w-2", "w-1")
 		line.Add(job)
 		w := newPlain(1000)
 		w.ends = 600
@@ -271,7 +271,7 @@ func selects(milliCPU int64, operator corev1.NodeSelectorOperator, values ...str
 func comes(number int, values ...string) *waiting.Job {
 	job := waiter("mallory", number, 0)
 	job.Shape = selects(2000+int64(number), corev1.NodeSelectorOpIn, values...)
-	job.Needs = map[string]waiting.Need{"other": {Lacks: waiting.Other}}
+	job.Needs = needs(waiting.Need{Lacks: waiting.Other}, "other")
 	return job
 }
 
@@ -362,9 +362,9 @@ func TestAReservationOfALookThatWasCutShort(t *testing.T) {
 // What it takes to look at a Job that waits grows with the workers.
 func TestAJobThatWaitsForManyWorkersIsManyLooks(t *testing.T) {
 	job := waiter("team", 0, 1)
-	job.Needs = map[string]waiting.Need{}
+	job.Needs = waiting.Needs{}
 	for i := range 100 {
-		job.Needs[fmt.Sprint("w-", i)] = waiting.Need{Pods: 1}
+		job.Needs.Set(fmt.Sprint("w-", i), waiting.Need{Pods: 1})
 	}
 	asked := 0
 	for helped := waiting.Helped(newPlain(1)); helped.MayAsk(job); {
@@ -401,7 +401,7 @@ func TestEndsAreGatheredOnceInAWalk(t *testing.T) {
 	var line waiting.Line
 	for i := range jobs {
 		never := waiter("mallory", 2*i, 8000)
-		never.Pods, never.Needs["w"] = 2, waiting.Need{Lacks: waiting.Room, Pods: 2}
+		never.Pods, never.Needs = 2, needs(waiting.Need{Lacks: waiting.Room, Pods: 2}, "w")
 		line.Add(never)
 		line.Add(waiter("team", 2*i+1, 8000/jobs))
 	}

@@ -26,7 +26,7 @@ type Job struct {
 	// Usual is how long Jobs of its kind run, by worker; zero: nobody can say.
 	Usual map[string]Usual
 	// Needs is what it lacks, by worker. Only these workers may have room for it one day.
-	Needs map[string]Need
+	Needs Needs
 	// Exempt: another queue decides when it starts. It heeds no reservation, and gets none.
 	Exempt bool
 	// Untold: it fits, and came while others were to be looked at first. So it's tried also where it
@@ -53,16 +53,16 @@ type Need struct {
 
 // Miss remembers what has changed in a worker from which a reservation keeps the Job.
 func (j *Job) Miss(worker string, changed placement.Changes) {
-	if need, possible := j.Needs[worker]; possible {
+	if need, possible := j.Needs.Get(worker); possible {
 		need.Missed |= changed[worker].Of(j.Key.Namespace)
-		j.Needs[worker] = need
+		j.Needs.Set(worker, need)
 	}
 }
 
 // Missing are some changes, and those that the Job has missed.
 func (j *Job) Missing(changed placement.Changes) placement.Changes {
 	all := placement.Changes{}
-	for worker, need := range j.Needs {
+	for worker, need := range j.Needs.All() {
 		if kinds := need.Missed | changed[worker].Of(j.Key.Namespace); kinds != 0 {
 			all.Add(worker, placement.Change{Kinds: kinds, Namespace: j.Key.Namespace})
 		}
@@ -104,7 +104,7 @@ func Compare(a, b *Job) int {
 
 // need is how many Pods must fit at once in a worker.
 func (j *Job) need(worker string) int64 {
-	if need := j.Needs[worker]; need.Pods > 0 {
+	if need, _ := j.Needs.Get(worker); need.Pods > 0 {
 		return need.Pods
 	}
 	return max(j.Pods, 1)

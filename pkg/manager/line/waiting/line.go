@@ -93,7 +93,7 @@ func (l *Line) Add(job *Job) bool {
 	if job.Exempt || job.Divisible {
 		return false
 	}
-	for worker, need := range job.Needs {
+	for worker, need := range job.Needs.All() {
 		if need.Lacks == Room && !l.isClaimed(worker, job) {
 			return true
 		}
@@ -104,7 +104,7 @@ func (l *Line) Add(job *Job) bool {
 // isClaimed reports whether a Job with a reservation that is before another could use a worker.
 func (l *Line) isClaimed(worker string, by *Job) bool {
 	for _, r := range l.reserved {
-		if need, could := r.Job.Needs[worker]; could && need.Lacks == Room && Compare(r.Job, by) < 0 {
+		if need, could := r.Job.Needs.Get(worker); could && need.Lacks == Room && Compare(r.Job, by) < 0 {
 			return true
 		}
 	}

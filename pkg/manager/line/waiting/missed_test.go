@@ -27,7 +27,7 @@ func TestWhatCameUnderAReservationIsRemembered(t *testing.T) {
 			f := newFullFleet()
 			var line waiting.Line
 			wide, later := newSimJob(1, 0, 0, 3, "8"), newSimJob(2, 0, time.Second, 1, "8")
-			wide.Needs["w"], later.Needs["w"] = waiting.Need{Pods: 3, HelpedBy: placement.RoomChange}, c.need
+			wide.Needs, later.Needs = needs(waiting.Need{Pods: 3, HelpedBy: placement.RoomChange}, "w"), needs(c.need, "w")
 			f.jobs = map[types.NamespacedName]*simJob{wide.Key: wide, later.Key: later}
 			line.Add(&wide.Job)
 			line.Add(&later.Job)
@@ -54,13 +54,13 @@ func TestWhatCameUnderAReservationIsRemembered(t *testing.T) {
 // A Job that missed nothing isn't tried because a reservation goes.
 func TestNothingIsMissedThatHelpsNot(t *testing.T) {
 	job := newSimJob(1, 0, 0, 1, "8")
-	job.Needs["w"] = waiting.Need{Lacks: waiting.Other, HelpedBy: placement.AdmissionChange}
+	job.Needs.Set("w", waiting.Need{Lacks: waiting.Other, HelpedBy: placement.AdmissionChange})
 	came := placement.Changes{}
 	for _, worker := range []string{"w", "unknown"} {
 		came.Add(worker, placement.Change{Kinds: placement.AdmissionChange, Namespace: "other"})
 		job.Miss(worker, came)
 	}
-	if helps := waiting.Helped(newFullFleet()); !helps.MayAsk(&job.Job) || helps.By(&job.Job, "w", freed("w")) || len(job.Needs) != 1 {
+	if helps := waiting.Helped(newFullFleet()); !helps.MayAsk(&job.Job) || helps.By(&job.Job, "w", freed("w")) || job.Needs.Len() != 1 {
 		t.Errorf("needs %v", job.Needs)
 	}
 }

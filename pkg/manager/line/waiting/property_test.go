@@ -60,7 +60,7 @@ func (b behind) Nodes(worker string) ([]*placement.Node, bool) {
 func TestANodeComesDuringAWalk(t *testing.T) {
 	f := newFullFleet()
 	wide := newSimJob(9, 0, 0, 2, "8")
-	wide.Needs["w"] = waiting.Need{Lacks: waiting.Room, Pods: 2}
+	wide.Needs.Set("w", waiting.Need{Lacks: waiting.Room, Pods: 2})
 	var line waiting.Line
 	line.Add(&wide.Job)
 	line.Walk(noon, nil, behind{f})
@@ -97,7 +97,7 @@ func TestNoJobIsDelayedByABackfill(t *testing.T) {
 			}
 		}
 		for _, job := range jobs {
-			if len(job.Needs) > 0 && job.start.IsZero() {
+			if job.Needs.Len() > 0 && job.start.IsZero() {
 				t.Fatalf("seed %d: %s never started", seed, job.Key.Name)
 			}
 		}
@@ -118,7 +118,7 @@ func TestNoJobIsPassedByOneBehindIt(t *testing.T) {
 				if q.Get(job.Key) == nil {
 					continue
 				}
-				for worker := range job.Needs {
+				for worker := range job.Needs.All() {
 					w, r := f.worker(worker), q.Reservations()[worker]
 					brief := r != nil && job.Runtime > 0 && !f.now.Add(job.Runtime).After(r.Start)
 					if r != nil && r.Start.IsZero() {
@@ -129,7 +129,7 @@ func TestNoJobIsPassedByOneBehindIt(t *testing.T) {
 					}
 					first := true
 					for _, r := range q.Reservations() {
-						_, could := r.Job.Needs[worker]
+						_, could := r.Job.Needs.Get(worker)
 						first = first && (!could || waiting.Compare(&job.Job, r.Job) < 0)
 					}
 					if first {
@@ -199,7 +199,7 @@ func TestNobodyStarvesWithoutATime(t *testing.T) {
 		var since time.Time
 		q.checked = func(f *fleet) {
 			for job := range q.Jobs() {
-				if len(job.Needs) == 0 {
+				if job.Needs.Len() == 0 {
 					continue // it's too wide for each worker
 				}
 				if job != first {

@@ -153,7 +153,7 @@ func (w *walk) keepRoom(job *Job) *Reservation {
 // unclaimed are the workers that a Job lacks room in, and that it may have, in order: looks at some
 // of them may be cut short.
 func (w *walk) unclaimed(job *Job) (workers []string) {
-	for worker, need := range job.Needs {
+	for worker, need := range job.Needs.All() {
 		if need.Lacks == Room && !w.claimed[worker] {
 			workers = append(workers, worker)
 		}
@@ -212,7 +212,7 @@ func (w *walk) isKept(r *Reservation) bool {
 		return true
 	}
 	room := w.room(r.Worker)
-	need, possible := r.Job.Needs[r.Worker]
+	need, possible := r.Job.Needs.Get(r.Worker)
 	if !possible || need.Lacks != Room || room == nil || room.slots(r.Job.Shape) >= r.Job.need(r.Worker) {
 		return false
 	}

@@ -36,7 +36,7 @@ const (
 
 // looksFor are those that it takes to look at a Job that waits, without any node.
 func (r *rooms) looksFor(job *Job) int {
-	return looksPerJob + looksPerChanged*len(r.changed) + looksPerNeed*len(job.Needs)
+	return looksPerJob + looksPerChanged*len(r.changed) + looksPerNeed*job.Needs.Len()
 }
 
 // looks counts how often a node was compared with what a Job of some namespace needs.
@@ -94,7 +94,7 @@ func (h Helps) Wakes() { h.rooms.looks.add(looksPerWoken) }
 
 // mayHelp reports whether what has changed in a worker may be what a Job needs there.
 func (r *rooms) mayHelp(job *Job, worker string) bool {
-	need, possible := job.Needs[worker]
+	need, possible := job.Needs.Get(worker)
 	helps := r.changed[worker].Of(job.Key.Namespace)
 	if helps != 0 {
 		helps |= need.Missed

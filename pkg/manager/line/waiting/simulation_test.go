@@ -32,7 +32,7 @@ func newSimJob(n int, priority int32, arrives time.Duration, pods int64, cpu str
 	name := fmt.Sprintf("job-%05d", n)
 	return &simJob{arrives: arrives, Job: waiting.Job{
 		Key: types.NamespacedName{Namespace: "team", Name: name}, UID: types.UID(name), Priority: priority, Created: noon.Add(arrives),
-		Shape: shapeOf(cpu), Pods: pods, Needs: map[string]waiting.Need{},
+		Shape: shapeOf(cpu), Pods: pods,
 	}}
 }
 
@@ -360,7 +360,7 @@ func byKey(jobs []*simJob, f *fleet) map[types.NamespacedName]*simJob {
 		all[job.Key] = job
 		for _, w := range f.workers {
 			if w.slots(job.Shape, true) >= job.Pods {
-				job.Needs[w.name] = waiting.Need{Pods: job.Pods}
+				job.Needs.Set(w.name, waiting.Need{Pods: job.Pods})
 			}
 		}
 	}

@@ -100,7 +100,7 @@ func (w *walk) isPostponed(job *Job, from map[string]*Job) bool {
 func (w *walk) hold(r *Reservation) {
 	w.reserved[r.Worker] = r
 	r.room.looks = w.looks
-	for worker, need := range r.Job.Needs {
+	for worker, need := range r.Job.Needs.All() {
 		w.claimed[worker] = w.claimed[worker] || need.Lacks == Room
 	}
 }
@@ -156,7 +156,7 @@ func (w *walk) mayHaveAnother(job *Job, admits func(string) int64) bool {
 // fitsNow reports whether a worker that admits a Job has by now what the Job was last found to lack
 // there.
 func (w *walk) fitsNow(job *Job, admits func(string) int64) bool {
-	for worker, need := range job.Needs {
+	for worker, need := range job.Needs.All() {
 		if need.isHelpedBy(placement.RoomChange|placement.NodesChange) && admits(worker) >= job.Least() {
 			if room := w.room(worker); room != nil && room.has(&need, job.Shape) {
 				return true
