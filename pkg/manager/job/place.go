@@ -89,7 +89,9 @@ func (r *Reconciler) bind(
 }
 
 func (r *Reconciler) question(ctx context.Context, t *turn, request placement.Request) line.Question {
-	return line.Question{Request: request, Class: priorityClassOf(ctx, r.cache, request.Job), Exempt: t.Admission.Queued}
+	return line.Question{
+		Request: request, Class: priorityClassOf(ctx, r.cache, request.Job), Exempt: t.Admission.Queued, Began: r.clock.Now(),
+	}
 }
 
 func (r *Reconciler) placementRequest(ctx context.Context, t *turn, a dispatch.Place) (placement.Request, error) {

@@ -39,7 +39,7 @@ func (l *Line) Divide(ctx context.Context, of Reserver, d *Division, q Question)
 	w.Divisible = true
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	defer l.decidedLocked(w.Key)
+	defer l.decidedLocked(w)
 	one := *job
 	one.Spec.Parallelism = ptr.To(min(ptr.Deref(job.Spec.Parallelism, 1), 1))
 	w.request.Job, w.asked = &one, l.freed.count()

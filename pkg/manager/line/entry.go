@@ -54,6 +54,8 @@ type entry struct {
 	chosen *placement.Decision
 	// reserved is the reservation that it had until then.
 	reserved *waiting.Reservation
+	// began is when it began to decide for itself; zero: that isn't known.
+	began time.Time
 	// said is why it waits, as it was last reported.
 	said string
 	// asked is freed.count before it was last judged: until more happens, the answer is the same.
@@ -78,6 +80,8 @@ type Question struct {
 	Kin   []group.Kin
 	// Leave is the worker that the Job leaves; empty: it isn't placed.
 	Leave string
+	// Began is when the work for the question began.
+	Began time.Time
 }
 
 // PriorityClass is the PriorityClass of a Job's Pods on the hub. The zero value is that of Pods
@@ -109,6 +113,7 @@ func (l *Line) newEntry(q Question) *entry {
 		large:    large,
 		heavy:    large || selectors.Size(q.Selector)+q.Preference.Size() > maxKept,
 		altered:  altered,
+		began:    q.Began,
 	}
 	w.reads, w.out = placement.ReadsOf(&job.Spec.Template.Spec), l.stockouts.of(job) // without the lock: it takes a while
 	for _, mate := range q.Mates {                                                   // they need as much as so many Pods of its own

@@ -5,11 +5,14 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
 	"github.com/jobferry/jobferry/pkg/manager/group"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
@@ -161,4 +164,74 @@ func TestPodsOfAGroupDontOverflow(t *testing.T) {
 			t.Errorf("%s: %d Pods, want %d", name, w.Pods, row.want)
 		}
 	}
+}
+
+// Groups of a namespace fit nowhere, and each takes long to find that out, while a worker changes
+// again and again: a tenth of the time goes to that. Each has its turn, and that of another
+// namespace doesn't wait.
+func TestGroupsThatFitNowhereRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHall()
+		h.Line = New(h, h, NewRuntimes(), clock.RealClock{}, time.Minute)
+		const takes, each, all = 50 * time.Millisecond, 5, 20 * time.Second
+		asked := map[string]int{}
+		ask := func(key types.NamespacedName) {
+			began := time.Now()
+			if asked[key.Namespace]++; key.Namespace == "many" {
+				<-time.After(takes)
+			}
+			h.asksInGroup(t, key, began)
+			h.Settle(key, true)
+		}
+		h.asks(t, "all", 8)
+		for i := range each {
+			ask(types.NamespacedName{Namespace: "many", Name: fmt.Sprint("large-", i)})
+		}
+		ask(types.NamespacedName{Namespace: "few", Name: "small"})
+		passes := func(change func()) (last []string) {
+			clear(asked)
+			for end := time.Now().Add(all); time.Now().Before(end); {
+				change()
+				<-time.After(10 * time.Millisecond)
+				synctest.Wait()
+				for _, key := range h.takesEnqueued() {
+					if ask(key); key.Namespace == "many" {
+						last = append(last, key.Name)
+					}
+				}
+			}
+			return last
+		}
+		most := int(all / ((1 + restTimes) * takes))
+		passes(func() { h.Changed("a", moreRoom) })
+		if n := asked["many"]; n > most+1 || n < most/2 || asked["few"] < 5*most {
+			t.Errorf("asked: %v, want %d of large ones", asked, most)
+		}
+		h.Changed("a", moreRoom)
+		last := passes(func() {})
+		slices.Sort(last)
+		if n := len(slices.Compact(last)); n != each || len(h.rests) > 0 {
+			t.Errorf("%d were asked after the last change, and %d namespaces rest", n, len(h.rests))
+		}
+	})
+}
+
+// takesEnqueued takes what was enqueued until now.
+func (h *hall) takesEnqueued() (keys []types.NamespacedName) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	keys, h.enqueued = h.enqueued, nil
+	return keys
+}
+
+// asksInGroup has a Job ask for its group, which fits nowhere.
+func (h *hall) asksInGroup(t *testing.T, key types.NamespacedName, began time.Time) {
+	job := mirrortest.New(key.Name).Completions(1000).Parallelism(1000).Obj()
+	job.Namespace, job.UID = key.Namespace, types.UID(key.Name)
+	job.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+	h.Ask(t.Context(), Question{
+		Request: placement.Request{Job: job, Mates: []placement.Mate{{Job: job, Pods: 1}}}, Began: began,
+		Group: group.ID{Namespace: key.Namespace, Name: key.Name},
+		Kin:   []group.Kin{{Job: job, Keys: []types.NamespacedName{{Namespace: key.Namespace, Name: "kin"}}}},
+	})
 }

@@ -57,6 +57,8 @@ type Line struct {
 	taken map[string]uint64
 	// turns says by namespace which Job is judged without the lock.
 	turns map[string]*turn
+	// rests are the namespaces of which no walk asks a Job that decides for itself.
+	rests map[string]*rest
 	// underway are the groups for which a worker was chosen that no hub Job names yet.
 	underway map[group.ID]*underway
 	// held is the room that is kept for Jobs of a group that aren't placed yet: in which worker.
@@ -80,7 +82,7 @@ func New(workers Workers, jobs Jobs, runtimes *Runtimes, clock clock.WithDelayed
 	l := &Line{
 		workers: workers, jobs: jobs, runtimes: runtimes, clock: clock, startTimeout: startTimeout,
 		waiters: map[types.NamespacedName]*entry{}, returning: map[types.NamespacedName]*entry{}, inVain: map[string]int{}, awaited: map[string]bool{},
-		taken: map[string]uint64{}, turns: map[string]*turn{},
+		taken: map[string]uint64{}, turns: map[string]*turn{}, rests: map[string]*rest{},
 		underway: map[group.ID]*underway{}, held: map[group.ID]map[types.NamespacedName]string{}, heldIn: map[string]int{},
 	}
 	l.stockouts = &stockouts{line: l, clock: clock, ends: map[end]bool{}}
@@ -118,7 +120,7 @@ func (l *Line) Ask(ctx context.Context, q Question) Answer {
 	next := l.newEntry(q)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	defer l.decidedLocked(next.Key)
+	defer l.decidedLocked(next)
 	if w := l.takeChosenLocked(&next.request); w != nil {
 		return Answer{*w.chosen, true, w.reserved}
 	}

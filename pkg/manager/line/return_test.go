@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,6 +31,8 @@ type hall struct {
 	jobs     map[types.NamespacedName]*batchv1.Job
 	store    *placement.Store
 	enqueued []types.NamespacedName
+	// mutex guards enqueued where walks run by themselves.
+	mutex sync.Mutex
 	// unlimited: its nodes are not known.
 	full, unlimited bool
 	// autoscaling is what it may add, and asked counts the questions what that is.
@@ -77,8 +80,12 @@ func (h *hall) Reserver(types.NamespacedName) Reserver                   { retur
 func (h *hall) ReturnsNow(types.NamespacedName)                          {}
 func (h *hall) GroupPlaces(group.ID) []group.Place                       { return nil }
 func (h *hall) MayPlace() bool                                           { return true }
-func (h *hall) Enqueue(keys ...types.NamespacedName)                     { h.enqueued = append(h.enqueued, keys...) }
 func (h *hall) EnqueueRelated(keys ...types.NamespacedName)              { h.Enqueue(keys...) }
+func (h *hall) Enqueue(keys ...types.NamespacedName) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	h.enqueued = append(h.enqueued, keys...)
+}
 
 // hasQuota lets the namespace of the Jobs have so many Pods.
 func (h *hall) hasQuota(pods string) {

@@ -161,6 +161,8 @@ func (w *walker) Place(job *waiting.Job, admits func(string) int64, avoid func(s
 		return waiting.Outcome{}
 	case w.tries <= 0:
 		return waiting.Outcome{Undecided: true}
+	case w.putOff(entry):
+		return waiting.Outcome{Left: !entry.Divisible}
 	}
 	entry.asked = w.freed.count()
 	outcome := w.judge(entry, admits, avoid)
@@ -255,12 +257,18 @@ func (l *Line) stopWaiting(of *entry, undecided *types.NamespacedName) {
 	defer l.mu.Unlock()
 	if l.undecided == undecided {
 		of.lateAt = l.clock.Now()
-		l.decidedLocked(of.Key)
+		l.goOnLocked(of.Key)
 	}
 }
 
-// decidedLocked goes on with the others if they wait for a Job's decision.
-func (l *Line) decidedLocked(key types.NamespacedName) {
+// decidedLocked is called when a Job has decided for itself.
+func (l *Line) decidedLocked(w *entry) {
+	l.goOnLocked(w.Key)
+	l.restLocked(w)
+}
+
+// goOnLocked goes on with the others if they wait for a Job's decision.
+func (l *Line) goOnLocked(key types.NamespacedName) {
 	if l.undecided != nil && *l.undecided == key {
 		l.undecided = nil
 		l.freed.resume()
@@ -272,13 +280,14 @@ func (l *Line) decidedLocked(key types.NamespacedName) {
 func (l *Line) Settle(key types.NamespacedName, mayPlace bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.decidedLocked(key)
+	l.goOnLocked(key)
 	if _, was := l.unjudged[key]; was && mayPlace {
 		if delete(l.unjudged, key); len(l.unjudged) == 0 {
 			l.freed.resume()
 		}
 	}
 	l.passTurnLocked(key)
+	l.settleRestLocked(key)
 }
 
 // JudgeFirst has no Job chosen before some were judged once: after a start nobody knows who goes
