@@ -142,9 +142,11 @@ const (
 	maxHeldUncounted  = MaxUncountedPods + 1
 	maxHeldFinalizers = 100
 	maxHeldRules      = 20
-	maxHeldPart       = 64 << 10 // bytes of a policy or selector, decoded
-	alwaysHeldPart    = 1 << 10  // bytes of protobuf
-	maxHeldLabels     = 1000
+	maxHeldPart       = 64 << 10  // bytes of a policy or selector, decoded
+	alwaysHeldPart    = 1 << 10   // bytes of protobuf
+	maxHeldLabels     = 1000      // and annotations, without a record
+	maxHeldMarks      = 384 << 10 // bytes of both; an API server stores 256 KiB of annotations
+	maxHeldOurs       = 100       // of these, by Jobferry's prefix or Kueue's; there are some 20
 )
 
 // cutLists bounds the lists of a mirror, which its worker's API server may make of any length: one
@@ -164,9 +166,6 @@ func cutLists(job *batchv1.Job) {
 	}
 	if s := spec.Selector; s != nil && isLong(s) {
 		spec.Selector = nil
-	}
-	if len(job.Labels) > maxHeldLabels {
-		job.Labels = heldMarks(job.Labels, nil)
 	}
 }
 
@@ -188,7 +187,8 @@ func cut[T any](all []T, most int) []T {
 }
 
 // SlimMirror is Slim for the mirrors in a worker. A mirror with a large Pod template becomes light,
-// too, and what the worker added to the labels and annotations is removed.
+// too, and what the worker added to the labels and annotations is removed. One without marks isn't
+// one any more, also if it had too many.
 func SlimMirror(job *batchv1.Job) {
 	job.ManagedFields = nil
 	cutLists(job)
@@ -196,11 +196,27 @@ func SlimMirror(job *batchv1.Job) {
 		LightenMirror(job)
 	}
 	last, known := readRecord(job)
-	if known {
+	if known || len(job.Labels)+len(job.Annotations) > maxHeldLabels {
 		job.Labels = heldMarks(job.Labels, last.Labels)
 		job.Annotations = heldMarks(job.Annotations, last.Annotations)
 	}
+	if hasTooManyMarks(job) {
+		job.Labels, job.Annotations = nil, nil
+	}
 	job.OwnerReferences = nil
+}
+
+// hasTooManyMarks reports whether a mirror has more marks than is held.
+func hasTooManyMarks(job *batchv1.Job) bool {
+	bytes, ours := 0, 0
+	for _, marks := range []map[string]string{job.Labels, job.Annotations} {
+		for key, value := range marks {
+			if bytes += len(key) + len(value); isOurs(key) {
+				ours++
+			}
+		}
+	}
+	return bytes > maxHeldMarks || ours > maxHeldOurs
 }
 
 // isLarge reports whether a cache holds no mirror with this template.
@@ -213,11 +229,16 @@ func isLarge(template *corev1.PodTemplateSpec) bool {
 func heldMarks(all map[string]string, recorded []string) map[string]string {
 	held := heldKeys(all, recorded)
 	for key, value := range all {
-		if strings.HasPrefix(key, v1alpha1.KeyPrefix) || strings.HasPrefix(key, kueuePrefix) {
+		if isOurs(key) {
 			held[key] = value
 		}
 	}
 	return held
+}
+
+// isOurs reports whether the key of a label or annotation is Jobferry's or Kueue's.
+func isOurs(key string) bool {
+	return strings.HasPrefix(key, v1alpha1.KeyPrefix) || strings.HasPrefix(key, kueuePrefix)
 }
 
 // heldKeys are the labels or annotations of some keys.

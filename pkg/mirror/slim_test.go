@@ -3,6 +3,7 @@ package mirror
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -137,8 +138,21 @@ func TestSlimMirrorsTakeLittle(t *testing.T) {
 			}
 			delete(j.Annotations, v1alpha1.AnnotationProjected)
 		},
-		"owners":        func(j *batchv1.Job) { j.OwnerReferences = make([]metav1.OwnerReference, many) },
-		"managedFields": func(j *batchv1.Job) { j.ManagedFields = make([]metav1.ManagedFieldsEntry, many) },
+		"an annotation of ours": func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationIndexes] = strings.Repeat("1,", many*2) },
+		"annotations of ours": func(j *batchv1.Job) {
+			for i := range many / 20 { // an API server would store them
+				j.Annotations[fmt.Sprint(v1alpha1.KeyPrefix, i)] = ""
+			}
+		},
+		"annotations, without a record": func(j *batchv1.Job) {
+			for i := range many / 20 {
+				j.Annotations[fmt.Sprint("a", i)] = ""
+			}
+			delete(j.Annotations, v1alpha1.AnnotationProjected)
+		},
+		"the value of a label": func(j *batchv1.Job) { j.Labels[v1alpha1.LabelOrigin] = strings.Repeat("a", 4*many) },
+		"owners":               func(j *batchv1.Job) { j.OwnerReferences = make([]metav1.OwnerReference, many) },
+		"managedFields":        func(j *batchv1.Job) { j.ManagedFields = make([]metav1.ManagedFieldsEntry, many) },
 	} {
 		m := mirrorOf(job().Obj(), aTarget)
 		row(m)

@@ -35,7 +35,7 @@ func TestAnswersAreBounded(t *testing.T) {
 		most  int
 	}{
 		"one text":                   {annotated("example.org/filling", strings.Repeat("x", 1<<20)), 50, 50, 50},
-		"one text that we keep":      {annotated("jobferry.dev/filling", strings.Repeat("x", 1<<20)), 50, 10, 20},
+		"one text that we keep":      {annotated("jobferry.dev/filling", strings.Repeat("x", 300<<10)), 200, 10, 60},
 		"few bytes that become many": {conditions(8000), 200, 10, 200}, // few of them are held
 		"14 KB that become many":     {conditions(800), 200, 10, 200},
 		"40 KB of each":              {annotated("example.org/filling", strings.Repeat("x", 40<<10)), 800, 800, 800},
@@ -73,7 +73,8 @@ func TestAnswersAreBounded(t *testing.T) {
 func TestAnAnswerReplacesTheLastOne(t *testing.T) {
 	w := newWorld(t)
 	for i := range 3 {
-		answer := aJob("train", annotated("jobferry.dev/filling", strings.Repeat("x", 9<<20)), annotated(v1alpha1.AnnotationHubUID, "uid"))
+		answer := aJob("train", annotated(v1alpha1.AnnotationHubUID, "uid"))
+		answer.Status.CompletedIndexes = strings.Repeat("x", 9<<20)
 		answer.Labels, answer.ResourceVersion = map[string]string{v1alpha1.LabelOrigin: "hub-1"}, fmt.Sprint(i)
 		if err := w.wroteMirror(w.store.open(jobKey), w.worker("a"), answer); err != nil {
 			t.Fatal(err)

@@ -232,11 +232,11 @@ func (r *Reconciler) letGo(ctx context.Context, t *turn, w worker, m *batchv1.Jo
 // one that is too large can't take the Job: an API server's have about the size of what was sent.
 // One that has removed the mirror's marks with the write shows the mirror no more.
 func (r *Reconciler) wroteMirror(rec *record, w worker, answer *batchv1.Job) error {
+	mirror.SlimMirror(answer)
 	if answer.Labels[v1alpha1.LabelOrigin] == "" || mirror.HubUID(answer) == "" {
 		rec.updateMirror(w.Name(), func(m *mirrorMemory) { m.isMissed, m.write = true, ownWrite{} })
 		return nil
 	}
-	mirror.SlimMirror(answer)
 	size := decoded.Size(answer)
 	if size > maxWithAnswer {
 		return &refusalError{worker: w.Name(), reason: v1alpha1.EventMirrorRefused,

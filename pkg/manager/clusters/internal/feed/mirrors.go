@@ -209,15 +209,14 @@ func mirrorIntake(most func() int) *intake {
 	}
 }
 
-// slimMirror holds nothing of a Job that doesn't say which hub Job it stands for: it's no mirror,
-// whatever its label says.
+// slimMirror holds nothing of a Job that doesn't say which hub Job it stands for, or of which too
+// much would have to be held to know it: it's no mirror, whatever its label says.
 func slimMirror(o object) (object, bool) {
 	job, ok := o.(*batchv1.Job)
-	if !ok || mirror.HubUID(job) == "" {
-		return o, false
+	if ok {
+		mirror.SlimMirror(job)
 	}
-	mirror.SlimMirror(job)
-	return job, true
+	return o, ok && mirror.HubUID(job) != ""
 }
 
 func packMirror(o object) (runtime.Object, error) {
