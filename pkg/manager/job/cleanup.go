@@ -106,7 +106,9 @@ func (r *record) pauseRelease(worker string, now time.Time) {
 	})
 }
 
-// release keeps the time that workers have for removing mirrors, and which take too long.
+// release keeps the time that workers have for removing mirrors, and which take too long. While the
+// Job is being deleted, a worker has its time once: it may hide its mirror while another one is
+// waited for, and show it again.
 func (r *record) release(releases []dispatch.Release, now time.Time) {
 	due := map[string]dispatch.Release{}
 	for _, release := range releases {
@@ -116,7 +118,7 @@ func (r *record) release(releases []dispatch.Release, now time.Time) {
 	r.update(func(memory *memory) {
 		for worker, m := range memory.mirrors {
 			release, isDue := due[worker]
-			if m.unreleased = release.Overdue; !isDue {
+			if m.unreleased = release.Overdue; !isDue && memory.deletion == "" {
 				m.release = releaseClock{}
 			}
 			if m.unreleased && r.store.records[r.key] == r {
