@@ -66,7 +66,9 @@ func (d *division) allot(takers []*worker, level float64) {
 		free -= w.gets
 		served = append(served, w)
 	}
-	d.allotRest(served, free-reserved)
+	// Each share and the reserve have lost less than one. More is left if those that still run will
+	// need it: at half of their share, the reserve jumps.
+	d.allotRest(served, min(free-reserved, len(served)+1))
 }
 
 // elasticAllotment is not too small for a change of the mirror: a quarter of the part, if so many

@@ -8,7 +8,7 @@ package shards
 //
 //	equal speeds                         1.07  1.10  (1.02  1.01)
 //	speeds from 0.6 to 1.5               1.15  1.04  (1.62  1.69)
-//	the same, exponential durations      1.26  1.10  (1.55  1.67)
+//	the same, exponential durations      1.34  1.12  (1.55  1.67)
 //
 // Up to 8 Pods per slot there is one portion. Five elastic workers need 1.00 to 1.09 times as long.
 const (

@@ -96,6 +96,23 @@ func TestSimulationOfLossWithRoomElsewhere(t *testing.T) {
 	}
 }
 
+// Two workers have very different room, and both are busy when one of them has ended its portion:
+// what the other one will need is left to it. The Job needs little longer than in one cluster.
+func TestSimulationOfTwoBusyWorkers(t *testing.T) {
+	for _, slots := range [][2]int{{1, 2}, {1, 5}, {2, 20}, {1, 20}, {1, 50}, {30, 50}} {
+		for _, indexed := range []bool{true, false} {
+			s := scenario{completions: 1000, parallelism: slots[0] + slots[1], limit: 2, mean: 10, seed: 1}
+			for _, n := range slots {
+				s.workers = append(s.workers, simSpec{slots: n, speed: 1})
+			}
+			one, sim := s.oneCluster(), simulate(t, s, indexed)
+			if ratio := sim.now / one; ratio > 1.25 {
+				t.Errorf("%v slots, indexed: %t: %.2f times, %d placements, %d mirrors", slots, indexed, ratio, sim.hubWrites, sim.created)
+			}
+		}
+	}
+}
+
 // The annotations stay short, however often workers come and go.
 func TestSimulationOfChurn(t *testing.T) {
 	for _, elastic := range []int{5, 0} {
