@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -156,6 +157,18 @@ func TestAShardAfterARestart(t *testing.T) {
 		c.mustSync()
 		if c.observed() != "3" || c.job().Status.Active != 1 {
 			t.Errorf("observed %q, status %+v", c.observed(), c.job().Status)
+		}
+	})
+	t.Run("an index with a Pod to adopt isn't given back", func(t *testing.T) {
+		orphan := aPod("orphan", func(p *corev1.Pod) {
+			p.OwnerReferences, p.Finalizers = nil, nil
+			p.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: "3"}
+		})
+		c := newCluster(t, Options{}, aShard("", "3"), orphan)
+		c.cache(late(nil))
+		c.mustSync()
+		if c.observed() != "3" || !metav1.IsControlledBy(&c.pods()[0], c.job()) {
+			t.Errorf("observed %q, owners %v", c.observed(), c.pods()[0].OwnerReferences)
 		}
 	})
 	for name, edit := range map[string]func(*batchv1.Job){

@@ -87,8 +87,8 @@ func (s *jobSync) noteUnanswered(p *corev1.Pod) {
 	}
 }
 
-// confirmPods lists the Job's Pods live. Those that the cache doesn't show yet count as created,
-// and those that were created and are no longer there don't.
+// confirmPods lists the Job's Pods, and those that it is to adopt, live. Those that the cache
+// doesn't show yet count as created, and those that were created and are no longer there don't.
 func (r *reconciler) confirmPods(ctx context.Context, job *batchv1.Job, cached []*corev1.Pod, known *pending) error {
 	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
 	if err != nil {
@@ -103,7 +103,8 @@ func (r *reconciler) confirmPods(ctx context.Context, job *batchv1.Job, cached [
 			return fmt.Errorf("list the Pods of Job %s: %w", job.Name, err)
 		}
 		for i := range page.Items {
-			if metav1.IsControlledBy(&page.Items[i], job) {
+			isBare := metav1.GetControllerOfNoCopy(&page.Items[i]) == nil
+			if metav1.IsControlledBy(&page.Items[i], job) || isBare && job.DeletionTimestamp == nil {
 				existing.Insert(page.Items[i].UID)
 				r.noteCreated(known, &page.Items[i])
 			}

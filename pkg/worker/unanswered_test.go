@@ -10,11 +10,13 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 )
 
@@ -73,6 +75,26 @@ func TestUnansweredAndUnconfirmed(t *testing.T) {
 	sent := len(c.writes)
 	if _, err := c.sync(); err == nil || len(c.writes) != sent {
 		t.Errorf("error %v, writes %v", err, c.writes[sent:])
+	}
+}
+
+// Of the Pods without a controller, a Job is to adopt those that its selector matches, and none
+// while it's being deleted.
+func TestPodsToAdoptAreConfirmed(t *testing.T) {
+	isBare := func(p *corev1.Pod) { p.OwnerReferences = nil }
+	others := func(p *corev1.Pod) { p.OwnerReferences[0].UID = "another" }
+	for deleted, want := range map[bool]int{false: 2, true: 1} {
+		job := aJob(func(j *batchv1.Job) {
+			if deleted {
+				j.DeletionTimestamp = ptr.To(metav1.Now())
+			}
+		})
+		c := newCluster(t, Options{}, aPod("own"), aPod("bare", isBare), aPod("other's", others),
+			aPod("elsewhere", isBare, func(p *corev1.Pod) { p.Labels = nil }))
+		known := c.jobs.memory.of(job)
+		if err := c.jobs.confirmPods(t.Context(), job, nil, known); err != nil || len(known.created) != want {
+			t.Errorf("deleted %t: %d Pods, %v", deleted, len(known.created), err)
+		}
 	}
 }
 
