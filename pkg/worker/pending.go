@@ -79,7 +79,7 @@ func (m *memory) of(job *batchv1.Job) *pending {
 	if p == nil || p.uid != job.UID {
 		p = &pending{
 			uid: job.UID, selector: heldSelector(job), created: map[types.UID]createdPod{}, adopted: map[types.UID]*corev1.Pod{},
-			deleted: sets.New[types.UID](), untracked: sets.New[types.UID](), gone: sets.New[types.UID](), givenUp: sets.New[types.UID](),
+			deleted: sets.New[types.UID](), untracked: sets.New[types.UID](), gone: sets.New[types.UID](), refused: sets.New[types.UID](),
 		}
 		m.addLocked(key, p)
 	}
@@ -88,7 +88,7 @@ func (m *memory) of(job *batchv1.Job) *pending {
 	}
 	if p.generation != job.Generation {
 		p.generation = job.Generation
-		clear(p.givenUp)
+		clear(p.refused)
 	}
 	return p
 }
@@ -219,9 +219,9 @@ type pending struct {
 	adopted   map[types.UID]*corev1.Pod // as of their adoption
 	deleted   sets.Set[types.UID]
 	untracked sets.Set[types.UID]
-	// givenUp are Pods that were untracked to be deleted, which was refused, in this generation of the
-	// Job: another may want them.
-	givenUp    sets.Set[types.UID]
+	// refused are Pods whose deletion was refused, in this generation of the Job: another may want
+	// them.
+	refused    sets.Set[types.UID]
 	generation int64
 	// gone are the Pods whose deletion the cache has shown since the last sync. The cache need not
 	// have shown them to any sync before.
@@ -277,7 +277,7 @@ func (p *pending) observe(cached []*corev1.Pod) {
 	maps.DeleteFunc(p.adopted, func(uid types.UID, _ *corev1.Pod) bool { return !existing.Has(uid) })
 	p.deleted = p.deleted.Intersection(existing)
 	p.untracked = p.untracked.Intersection(existing)
-	p.givenUp = p.givenUp.Intersection(existing)
+	p.refused = p.refused.Intersection(existing)
 }
 
 // isOverdue reports whether the cache should show a created Pod by now. It may have been deleted
@@ -292,7 +292,7 @@ func (p *pending) isOverdue(now time.Time) bool {
 }
 
 func (p *pending) writes() plan.Pending {
-	out := plan.Pending{Adopted: p.adopted, Deleted: p.deleted, Untracked: p.untracked, GivenUp: p.givenUp}
+	out := plan.Pending{Adopted: p.adopted, Deleted: p.deleted, Untracked: p.untracked, Refused: p.refused}
 	for _, c := range p.created {
 		out.Created = append(out.Created, c.Pod)
 	}

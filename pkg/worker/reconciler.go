@@ -42,8 +42,8 @@ type reconciler struct {
 	largePods sync.Mutex
 }
 
-// syncAtMost is for how long one sync adopts, releases or creates Pods; the next one goes on.
-// Others have their turn meanwhile.
+// syncAtMost is for how long one sync adopts, releases, creates or deletes Pods; the next one goes
+// on. Others have their turn meanwhile.
 const syncAtMost = 10 * time.Second
 
 // errNotAllAdopted ends a sync that has adopted or released Pods for syncAtMost.

@@ -3,6 +3,7 @@ package worker
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -39,7 +40,7 @@ func (s *jobSync) createPods(ctx context.Context, pods []func() *corev1.Pod, why
 	}
 	atATime := s.options.podsAtATime(s.job, template != nil)
 	for size := 1; len(pods) > 0; size *= 2 {
-		if s.clock.Now().After(s.until) {
+		if s.isOver() {
 			s.wake = wake.AtOnce
 			return created, nil
 		}
@@ -107,15 +108,42 @@ func ignoreNamespaceTerminating(err error) error {
 	return err
 }
 
+// isOver reports whether the next sync is to create or delete what's left.
+func (s *jobSync) isOver() bool { return s.clock.Now().After(s.until) }
+
+var errLeft = errors.New("the Pod is left to the next sync")
+
+// deletePods deletes those that it has time for. What was refused before comes last: it may take
+// long again.
 func (s *jobSync) deletePods(ctx context.Context, deletions []plan.Deletion) (sets.Set[types.UID], error) {
-	errs := parallel(maxParallel, len(deletions), func(i int) error { return s.deletePod(ctx, deletions[i]) })
-	deleted := make(sets.Set[types.UID], len(deletions))
+	slices.SortStableFunc(deletions, func(a, b plan.Deletion) int {
+		switch first, second := s.known.refused.Has(a.Pod.UID), s.known.refused.Has(b.Pod.UID); {
+		case first == second:
+			return 0
+		case first:
+			return 1
+		}
+		return -1
+	})
+	errs := parallel(maxParallel, len(deletions), func(i int) error {
+		if s.isOver() {
+			return errLeft
+		}
+		return s.deletePod(ctx, deletions[i])
+	})
+	deleted, failed := make(sets.Set[types.UID], len(deletions)), error(nil)
 	for i, d := range deletions {
-		if errs[i] == nil {
+		switch err := errs[i]; {
+		case err == nil:
 			deleted.Insert(d.Pod.UID)
+		case errors.Is(err, errLeft):
+			s.wake = wake.AtOnce
+		default:
+			s.known.refused.Insert(d.Pod.UID)
+			failed = cmp.Or(failed, err)
 		}
 	}
-	return deleted, cmp.Or(errs...)
+	return deleted, failed
 }
 
 func (s *jobSync) deletePod(ctx context.Context, d plan.Deletion) error {
@@ -131,9 +159,6 @@ func (s *jobSync) deletePod(ctx context.Context, d plan.Deletion) error {
 		s.events.Eventf(s.job, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %v", d.Pod.Name)
 	case client.IgnoreNotFound(err) != nil:
 		s.events.Eventf(s.job, corev1.EventTypeWarning, "FailedDelete", "Error deleting: %v", err)
-		if d.Untrack {
-			s.known.note(s.known.givenUp, d.Pod.UID)
-		}
 		return fmt.Errorf("delete Pod %s: %w", d.Pod.Name, err)
 	}
 	s.known.note(s.known.deleted, d.Pod.UID)

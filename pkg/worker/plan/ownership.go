@@ -35,7 +35,7 @@ func OwnershipOf(job *batchv1.Job, selector Selector, pods []*corev1.Pod, pendin
 			o.Adopt = append(o.Adopt, p.Pod)
 		case controller == nil || controller.UID != job.UID:
 			// another controller's, or no match
-		case matches && p.active() && !p.tracked && !deleting && !pending.GivenUp.Has(p.UID):
+		case matches && p.active() && !p.tracked && !deleting && !pending.Refused.Has(p.UID):
 			o.Adopt = append(o.Adopt, p.Pod)
 		case matches:
 			o.Owned = append(o.Owned, p.Pod)

@@ -62,9 +62,9 @@ type Pending struct {
 	Adopted   map[types.UID]*corev1.Pod // as of their adoption, while the cache is older
 	Deleted   sets.Set[types.UID]       // Pods whose DELETE was accepted
 	Untracked sets.Set[types.UID]       // Pods whose tracking finalizer was removed
-	// GivenUp are Pods that were untracked for a DELETE that was refused. They stay untracked, or a
+	// Refused are Pods whose DELETE was refused. If they were untracked for it they stay so, or a
 	// refusal that lasts would have the finalizer come and go, and each change bring the next sync.
-	GivenUp sets.Set[types.UID]
+	Refused sets.Set[types.UID]
 }
 
 // classify lays the pending writes over the cached Pods. A large Job has thousands of them in each

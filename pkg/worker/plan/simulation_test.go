@@ -35,7 +35,7 @@ type controller struct {
 
 func start(w *fakeCluster) *controller {
 	return &controller{w: w, pending: Pending{
-		Adopted: map[types.UID]*corev1.Pod{}, Deleted: sets.New[types.UID](), Untracked: sets.New[types.UID](), GivenUp: sets.New[types.UID](),
+		Adopted: map[types.UID]*corev1.Pod{}, Deleted: sets.New[types.UID](), Untracked: sets.New[types.UID](), Refused: sets.New[types.UID](),
 	}}
 }
 
@@ -74,7 +74,7 @@ func (c *controller) sync() error {
 	c.settlePending()
 	if c.generation != job.Generation {
 		c.generation = job.Generation
-		clear(c.pending.GivenUp)
+		clear(c.pending.Refused)
 	}
 	pods := slices.SortedFunc(maps.Values(c.w.cachedPods), func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	pods, err := c.adoptAndRelease(job, pods)
@@ -139,7 +139,7 @@ func (c *controller) carryOut(job *batchv1.Job, p *Plan) (Result, error) {
 		}
 		if err := c.w.delete(d.Pod.UID); errors.Is(err, errRefused) {
 			if d.Untrack {
-				c.pending.GivenUp.Insert(d.Pod.UID)
+				c.pending.Refused.Insert(d.Pod.UID)
 			}
 			continue
 		} else if err != nil {
