@@ -70,7 +70,10 @@ func (r *Reconciler) apply(ctx context.Context, t *turn, plan dispatch.Plan) (re
 	done, err := r.actAll(ctx, t, plan.Actions)
 	all.add(done)
 	reports := slices.Concat(plan.Reports, ofParts)
-	if err = errors.Join(partsErr, err); err != nil {
+	if err == nil && all.changed {
+		partsErr = nil // the other shards go on at once, and the next step tries again
+	}
+	if err = join(partsErr, err); err != nil {
 		r.report.report(log.FromContext(ctx), t.record, t.Job, standing(reports)...)
 		return all, fmt.Errorf("%s: %w", plan.Situation, err)
 	}
@@ -103,7 +106,14 @@ func (r *Reconciler) applyParts(ctx context.Context, t *turn, parts []dispatch.P
 			reports = append(reports, parts[i].Reports...)
 		}
 	}
-	return all, reports, errors.Join(errs...)
+	return all, reports, join(errs...)
+}
+
+// join is errors.Join, without errWorkerBusy beside other errors: after those the Job is tried
+// again, and not only when a worker has a place for it.
+func join(errs ...error) error {
+	busy := func(err error) bool { return errors.Is(err, errWorkerBusy) }
+	return cmp.Or(errors.Join(slices.DeleteFunc(slices.Clone(errs), busy)...), errors.Join(errs...))
 }
 
 // contained calls a function, and returns a panic as an error, as controller-runtime does for a

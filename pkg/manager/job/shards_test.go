@@ -9,7 +9,9 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -105,6 +107,42 @@ func TestPortionsFollowOneAnother(t *testing.T) {
 				w.fail("%s", e)
 			}
 		}
+	}
+}
+
+// A shard whose worker is busy, or fails, delays no other: what is left to do for that is done at
+// once, and tried again if it fails, too.
+func TestShardWhoseWorkerFails(t *testing.T) {
+	slow := apierrors.NewTimeoutError("slow", 1)
+	isBusy := func(w *world) {
+		for w.limiter.acquire("a", types.NamespacedName{Namespace: "team", Name: "others"}) {
+		}
+	}
+	for name, row := range map[string]struct {
+		given  func(*world)
+		within time.Duration
+	}{
+		"busy":                           {isBusy, 0},
+		"busy, and the other fails once": {func(w *world) { isBusy(w); w.refusesOnce("b create", slow) }, minRetry},
+		"both fail for long, then one": {func(w *world) {
+			began := w.clock.Now()
+			w.refuses = func(sent write) error {
+				if sent.server == "a" || sent.server == "b" && w.clock.Since(began) < time.Minute {
+					return slow
+				}
+				return nil
+			}
+		}, time.Minute + maxRetry},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			row.given(w)
+			w.submits(divisible(16, 16))
+			w.step(row.within)
+			if w.running("a") || !w.running("b") {
+				w.fail("b doesn't run its shard:\n%s", w.state())
+			}
+		})
 	}
 }
 
