@@ -30,6 +30,3 @@ func ParseKubeconfig(raw []byte) (*rest.Config, error) { return link.ParseKubeco
 func NewTransport(kubeconfig []byte, options TransportOptions) (*Transport, error) {
 	return link.NewTransport(kubeconfig, options)
 }
-
-// HasCostlyQuantity reports whether an object in JSON has a quantity that mayn't be decoded.
-func HasCostlyQuantity(object []byte) bool { return link.HasCostlyQuantity(object) }

@@ -11,10 +11,11 @@ import (
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/util/jsonscan"
 	"github.com/jobferry/jobferry/pkg/util/mediatype"
+	"github.com/jobferry/jobferry/pkg/util/quantities"
 )
 
 // Bounds of what a worker may answer. An object has at most 1.5 MiB in etcd, and hardly more than
@@ -65,7 +66,7 @@ func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 		mediatype.Only(resp, runtime.ContentTypeJSON)
 		body := newBoundedBody(resp.Body, maxErrorBytes)
 		body.values, body.fields = maxErrorValues, maxErrorFields
-		resp.Body = &checkedBody{from: body}
+		resp.Body = &checkedBody{from: body, hasCostly: quantities.HasCostlyWithKind}
 	case isLog(req.URL.Path):
 	default:
 		return boundObject(resp)
@@ -84,7 +85,7 @@ func boundObject(resp *http.Response) (*http.Response, error) {
 	if resp.Request != nil {
 		body.read, _ = resp.Request.Context().Value(readKey{}).(*atomic.Int64)
 	}
-	resp.Body = &checkedBody{from: body}
+	resp.Body = &checkedBody{from: body, hasCostly: quantities.HasCostlyObject}
 	return resp, nil
 }
 
@@ -104,13 +105,15 @@ func countingBytes(ctx context.Context) (context.Context, *atomic.Int64) {
 // checkedBody is the body of an answer that is read in whole before it's decoded.
 type checkedBody struct {
 	from *boundedBody
-	all  *bytes.Reader // nil: not read yet
+	// hasCostly is what package quantities has for this kind of answer.
+	hasCostly func(text []byte, kinds *runtime.Scheme) bool
+	all       *bytes.Reader // nil: not read yet
 }
 
 func (b *checkedBody) Read(p []byte) (int, error) {
 	if b.all == nil {
 		text, err := io.ReadAll(b.from)
-		if err == nil && clusters.HasCostlyQuantity(text) {
+		if err == nil && b.hasCostly(text, scheme.Scheme) {
 			err = errCostly
 		}
 		if err != nil {

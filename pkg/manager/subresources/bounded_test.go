@@ -56,6 +56,17 @@ func TestQuantitiesThatHangAreRefused(t *testing.T) {
 	}
 }
 
+// A proxy's error, which has no kind, is told as one.
+func TestErrorsOfAProxyAreTold(t *testing.T) {
+	w := newWorld(t)
+	w.worker.on(podsPath, func(out http.ResponseWriter, _ *http.Request) {
+		out.Header().Set("Content-Type", "application/json")
+		out.WriteHeader(http.StatusTooManyRequests)
+		fmt.Fprint(out, `{"message":"slow down","traceID":"7e10345"}`)
+	})
+	w.refused("pods", http.StatusServiceUnavailable, "fails (listing Pods) with 429")
+}
+
 // Objects are counted, not what texts hold.
 func TestTextsCountAsBytes(t *testing.T) {
 	w := newWorld(t)

@@ -38,7 +38,11 @@ func (t boundedTransport) RoundTrip(request *http.Request) (*http.Response, erro
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it's the body's own
 	}
-	if len(text) > maxAnswerBytes || valuesIn(text) > maxAnswerValues || quantities.HasCostlyObject(text, Scheme) {
+	hasCostly := quantities.HasCostlyObject
+	if answer.StatusCode >= http.StatusMultipleChoices {
+		hasCostly = quantities.HasCostlyWithKind
+	}
+	if len(text) > maxAnswerBytes || valuesIn(text) > maxAnswerValues || hasCostly(text, Scheme) {
 		return nil, errTooLarge
 	}
 	answer.Body = io.NopCloser(bytes.NewReader(text))

@@ -9,9 +9,27 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 )
+
+// A proxy's error, which has no kind, is told as one.
+func TestErrorsOfAProxyAreTold(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(w, `{"message":"not from here","traceID":"7e10345"}`)
+	}))
+	defer server.Close()
+	worker, err := NewWorkerClient(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := UID(t.Context(), worker); !apierrors.IsForbidden(err) {
+		t.Errorf("got %v", err)
+	}
+}
 
 // What a worker that is registered answers takes little memory of the admin's machine, and little
 // time.

@@ -16,9 +16,9 @@ import (
 // such objects, as Karpenter's, uses Parse.
 func HasCostlyObject(text []byte, kinds *runtime.Scheme) bool { return costlyBy(text, kinds, true) }
 
-// HasCostlyError is HasCostlyObject for an error, which no client decodes without a kind: a proxy's
-// isn't looked at.
-func HasCostlyError(text []byte, kinds *runtime.Scheme) bool { return costlyBy(text, kinds, false) }
+// HasCostlyWithKind is HasCostlyObject for what no client decodes as an object without a kind: an
+// error, such as a proxy's, and a version. Then it isn't looked at.
+func HasCostlyWithKind(text []byte, kinds *runtime.Scheme) bool { return costlyBy(text, kinds, false) }
 
 // HasCostlyEvent is HasCostlyObject for an event of a watch. It has no kind, and its object is of
 // its own one; what has a kind is decoded as that first. Of objects that are there twice, either

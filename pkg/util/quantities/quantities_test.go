@@ -93,7 +93,7 @@ func TestHasCostlyObject(t *testing.T) {
 			t.Errorf("%s: %t, want %t", text, got, want)
 		}
 		noKind := !strings.Contains(text, `"kind"`)
-		if got := HasCostlyError([]byte(text), scheme.Scheme); got != (want && !noKind) {
+		if got := HasCostlyWithKind([]byte(text), scheme.Scheme); got != (want && !noKind) {
 			t.Errorf("%s as an error: %t", text, got)
 		}
 		event := []byte(`{"type":"ADDED","a":"1e9999","object":` + text + `}`)
@@ -119,6 +119,6 @@ func FuzzCost(f *testing.F) {
 		HasCostlyJSON([]byte(text), reflect.TypeFor[corev1.Pod]())
 		HasCostlyObject([]byte(text), scheme.Scheme)
 		HasCostlyEvent([]byte(text), scheme.Scheme)
-		HasCostlyError([]byte(text), scheme.Scheme)
+		HasCostlyWithKind([]byte(text), scheme.Scheme)
 	})
 }

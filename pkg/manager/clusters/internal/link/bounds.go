@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -139,7 +140,7 @@ func bound(class requestClass, resp *http.Response, h *hold, broken func(*BoundE
 		}
 		return nil
 	}}
-	read := readerOf(resp, format, from, limit)
+	read := readerOf(class, resp, format, from, limit)
 	body.next = func() ([]byte, error) {
 		if watches { // the event before has been taken
 			h.release()
@@ -167,7 +168,7 @@ func hasEvents(resp *http.Response) bool {
 func isError(resp *http.Response) bool { return resp.StatusCode >= http.StatusMultipleChoices }
 
 // readerOf returns what reads an answer, or one event after the other, up to a limit.
-func readerOf(resp *http.Response, format string, from io.Reader, limit int) func() (data []byte, decoded int64, err error) {
+func readerOf(class requestClass, resp *http.Response, format string, from io.Reader, limit int) func() (data []byte, decoded int64, err error) {
 	switch {
 	case isError(resp) && format == "":
 		return func() ([]byte, int64, error) { return readPage(from, limit) }
@@ -176,8 +177,8 @@ func readerOf(resp *http.Response, format string, from io.Reader, limit int) fun
 		switch {
 		case hasEvents(resp):
 			values.eachAnew, values.hasCostly = true, quantities.HasCostlyEvent
-		case isError(resp):
-			values.hasCostly = quantities.HasCostlyError
+		case isError(resp) || class == probeRequest && path.Base(resp.Request.URL.Path) == "version":
+			values.hasCostly = quantities.HasCostlyWithKind
 		}
 		return values.next
 	case hasEvents(resp):

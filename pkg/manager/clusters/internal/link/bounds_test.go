@@ -347,6 +347,17 @@ func TestErrorsAreSmall(t *testing.T) {
 	}
 }
 
+// A version has no quantities, whatever its texts look like.
+func TestVersionsHaveNoQuantities(t *testing.T) {
+	for path, passes := range map[string]bool{"/version": true, "/k8s/clusters/a/version": true, "/api/v1/namespaces/kube-system": false} {
+		resp := answer(t, path, jsonType, `{"gitVersion":"v1.36.0","gitCommit":"7e10345"}`, 1<<20) //nolint:bodyclose // answer closes it
+		bound(probeRequest, resp, aHold(), func(*BoundError) {})
+		if _, err := io.ReadAll(resp.Body); (err == nil) != passes {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
 // endless repeats a text, and counts what is read.
 type endless struct {
 	text string
