@@ -42,7 +42,7 @@ func (x *expire) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	}
 	err := x.client.Delete(ctx, &job, client.Preconditions{UID: &job.UID}, client.PropagationPolicy(metav1.DeletePropagationForeground))
 	if client.IgnoreNotFound(err) != nil {
-		return reconcile.Result{}, fmt.Errorf("delete expired Job: %w", err)
+		return reconcile.Result{}, fmt.Errorf("delete expired Job: %w", short{err})
 	}
 	x.metrics.jobExpired(-left)
 	return reconcile.Result{}, nil

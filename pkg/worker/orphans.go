@@ -47,7 +47,7 @@ func (o *orphans) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	// back here if it's an orphan still.
 	err = o.pods.untrack(ctx, p, p.ResourceVersion)
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return reconcile.Result{}, fmt.Errorf("remove the finalizer of an orphaned Pod: %w", err)
+		return reconcile.Result{}, fmt.Errorf("remove the finalizer of an orphaned Pod: %w", short{err})
 	}
 	return reconcile.Result{}, nil
 }

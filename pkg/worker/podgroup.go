@@ -131,6 +131,6 @@ func (s *jobSync) notGrouped(reason, what string, err error) error {
 		err = errors.New("the API server doesn't serve " + schedulingv1beta1.SchemeGroupVersion.String() +
 			": switch on its feature gate GenericWorkload, and the version by --runtime-config")
 	}
-	s.events.Eventf(s.job, corev1.EventTypeWarning, reason, "%s for Job %s, so it starts no Pods: %v", what, s.job.Name, err)
+	s.events.Eventf(s.job, corev1.EventTypeWarning, reason, "%s for Job %s, so it starts no Pods: %v", what, s.job.Name, short{err})
 	return notCreated{fmt.Errorf("%s of spec.scheduling: %w", what, err)}
 }

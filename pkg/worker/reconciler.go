@@ -109,14 +109,14 @@ func (r *reconciler) sync(ctx context.Context, job *batchv1.Job, known *pending)
 		return reconcile.Result{RequeueAfter: wake.AtOnce}, nil
 	case !errors.As(err, &notCreated{}) && (apierrors.IsConflict(err) || apierrors.IsNotFound(err)):
 		// Another write came in between, or the Job is gone: the cache will show it.
-		log.FromContext(ctx).V(1).Info("Job or Pod changed during the sync, requeued", "conflict", err.Error())
+		log.FromContext(ctx).V(1).Info("Job or Pod changed during the sync, requeued", "conflict", short{err}.Error())
 		return reconcile.Result{RequeueAfter: wake.In(r.options.SyncBatchPeriod)}, nil
 	case err != nil:
 		if s.due > 0 {
 			// The retry may come too late for a deadline.
 			r.queue.AddAfter(requestFor(job), max(s.due, r.options.SyncBatchPeriod))
 		}
-		return reconcile.Result{}, fmt.Errorf("sync Job: %w", err)
+		return reconcile.Result{}, fmt.Errorf("sync Job: %w", short{err})
 	}
 	return reconcile.Result{RequeueAfter: s.wake}, nil
 }

@@ -79,14 +79,15 @@ func (s *jobSync) createPod(ctx context.Context, p *corev1.Pod, template *wholeT
 		if ignoreNamespaceTerminating(err) != nil {
 			s.events.Eventf(s.job, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", short{err})
 		}
-		return notCreated{fmt.Errorf("create Pod: %w", short{err})}
+		return notCreated{fmt.Errorf("create Pod: %w", err)}
 	}
 	s.noteCreated(s.known, p)
 	s.events.Eventf(s.job, corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: %v", p.Name)
 	return nil
 }
 
-// short is an error whose text is cut: that of Pod Security names all containers of a template.
+// short is an error whose text is cut: that of Pod Security names all containers of a template, and
+// a webhook's is as long as it likes.
 type short struct{ error }
 
 func (e short) Error() string { return text.Clean(e.error.Error(), text.MaxMessage) }
@@ -158,7 +159,7 @@ func (s *jobSync) deletePod(ctx context.Context, d plan.Deletion) error {
 	case err == nil:
 		s.events.Eventf(s.job, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %v", d.Pod.Name)
 	case client.IgnoreNotFound(err) != nil:
-		s.events.Eventf(s.job, corev1.EventTypeWarning, "FailedDelete", "Error deleting: %v", err)
+		s.events.Eventf(s.job, corev1.EventTypeWarning, "FailedDelete", "Error deleting: %v", short{err})
 		return fmt.Errorf("delete Pod %s: %w", d.Pod.Name, err)
 	}
 	s.known.note(s.known.deleted, d.Pod.UID)

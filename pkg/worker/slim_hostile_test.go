@@ -22,6 +22,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/util/costtest"
 	"github.com/jobferry/jobferry/pkg/util/queue"
+	"github.com/jobferry/jobferry/pkg/util/text"
 	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
@@ -272,21 +273,39 @@ func TestPodsThatCantBeReleased(t *testing.T) {
 	}
 }
 
-// The refusal of a Pod may name everything in it.
+// A refusal may have any length, such as that of a Pod, which may name everything in it. Nothing
+// that is said of it has.
 func TestLongRefusalsAreCut(t *testing.T) {
-	c := newCluster(t, Options{}, aJob())
-	c.refuse = func(verb string, _ client.Object) error {
-		if verb == "create" {
-			return apierrors.NewForbidden(corev1.Resource("pods"), "job-x", errors.New(strings.Repeat("container, ", 50_000)))
-		}
-		return nil
-	}
-	_, err := c.sync()
-	if !apierrors.IsForbidden(err) || len(err.Error()) > 4<<10 {
-		t.Errorf("an error of %d bytes: %.100v", len(err.Error()), err)
-	}
-	if e := <-c.events.Events; !strings.Contains(e, "FailedCreate") || len(e) > 4<<10 {
-		t.Errorf("an event of %d bytes: %.100s", len(e), e)
+	long := apierrors.NewForbidden(corev1.Resource("pods"), "x", errors.New(strings.Repeat("no! ", 100_000)))
+	suspended := func(j *batchv1.Job) { j.Spec.Suspend = ptr.To(true) }
+	for name, row := range map[string]struct {
+		verb string
+		job  func(*batchv1.Job)
+	}{
+		"a new Pod":   {"create", func(*batchv1.Job) {}},
+		"a Workload":  {"create", gang(0)},
+		"a deletion":  {"delete", suspended},
+		"a finalizer": {"patch", suspended},
+		"a status":    {"status", suspended},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, Options{}, aJob(row.job), aPod("a"))
+			c.refuse = func(verb string, _ client.Object) error {
+				if verb == row.verb {
+					return long
+				}
+				return nil
+			}
+			_, err := c.sync()
+			if !apierrors.IsForbidden(err) || len(err.Error()) > 2*text.MaxMessage {
+				t.Errorf("the error has %d bytes: %.100v", len(err.Error()), err)
+			}
+			for range len(c.events.Events) {
+				if e := <-c.events.Events; len(e) > 2*text.MaxMessage {
+					t.Errorf("an event has %d bytes: %.100s", len(e), e)
+				}
+			}
+		})
 	}
 }
 
