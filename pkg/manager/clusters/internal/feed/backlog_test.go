@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/packed"
@@ -82,7 +83,7 @@ func largeEventsWait(t *testing.T, into *intake, to func(take func()) sink, even
 		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
 			events := watch.NewRaceFreeFake()
 			watches <- events
-			return into.watch(events, func(err error) { t.Error(err) }), nil
+			return into.watch(events, clock.RealClock{}, func(err error) { t.Error(err) }), nil
 		},
 	}
 	informer, _ := to(func() { <-let; taken++ })(

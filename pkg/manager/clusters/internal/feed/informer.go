@@ -116,7 +116,7 @@ func (i *informer) listWatch(from informerSource) *cache.ListWatch {
 				return nil, err
 			}
 			i.record(&i.listing, nil) // the API server may list by a watch
-			return from.intake.watch(events, func(err error) { i.record(&i.watching, err) }), nil
+			return from.intake.watch(events, i.clock, func(err error) { i.record(&i.watching, err) }), nil
 		},
 	}
 }

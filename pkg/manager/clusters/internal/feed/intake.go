@@ -6,10 +6,13 @@ import (
 	"reflect"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/clock"
 
 	"github.com/jobferry/jobferry/pkg/manager/packed"
 	"github.com/jobferry/jobferry/pkg/manager/workerpanic"
@@ -293,14 +296,16 @@ type takenWatch struct {
 	from   watch.Interface
 	intake *intake
 	failed func(error)
+	clock  clock.Clock
 	result chan watch.Event
 	done   chan struct{}
 	stop   sync.Once
 }
 
-// watch takes the objects of a watch. What can't be taken ends it, and is passed to failed.
-func (i *intake) watch(from watch.Interface, failed func(error)) watch.Interface {
-	w := &takenWatch{from: from, intake: i, failed: failed, result: make(chan watch.Event), done: make(chan struct{})}
+// watch takes the objects of a watch. What can't be taken ends it, and is passed to failed, as is
+// that the API server is too busy.
+func (i *intake) watch(from watch.Interface, clock clock.Clock, failed func(error)) watch.Interface {
+	w := &takenWatch{from: from, intake: i, failed: failed, clock: clock, result: make(chan watch.Event), done: make(chan struct{})}
 	go w.run()
 	return w
 }
@@ -314,10 +319,31 @@ func (w *takenWatch) Stop() {
 // ResultChan has the events.
 func (w *takenWatch) ResultChan() <-chan watch.Event { return w.result }
 
+// pause waits after the API server was too busy, as informer.open does.
+func (w *takenWatch) pause() {
+	select {
+	case <-w.clock.After(wait.Jitter(maxBusyPause/2, 1)):
+	case <-w.done:
+	}
+}
+
+// errorOf is what ends a watch; nil: the event ends none.
+func errorOf(event watch.Event) error {
+	if event.Type != watch.Error {
+		return nil
+	}
+	return apierrors.FromObject(event.Object)
+}
+
 func (w *takenWatch) run() {
 	defer close(w.result)
 	defer w.from.Stop()
 	for event := range w.from.ResultChan() {
+		if busy := errorOf(event); apierrors.IsTooManyRequests(busy) {
+			w.failed(busy)
+			w.pause()
+			return
+		}
 		passed, pass, err := w.intake.pass(event)
 		if err != nil {
 			w.failed(err)
