@@ -3,6 +3,9 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -152,10 +155,14 @@ func (w *jobWatch) follow(ctx context.Context, jobs, events <-chan watch.Event) 
 	}
 }
 
-// showAll shows the Jobs that users see differently by now.
+// showAll shows the Jobs that users see differently by now, in the order in which the hub lists
+// them.
 func (w *jobWatch) showAll() error {
-	for of := range w.known {
-		if err := w.show(w.known[of].job, false); err != nil {
+	all := slices.SortedFunc(maps.Values(w.known), func(a, b knownJob) int {
+		return strings.Compare(client.ObjectKeyFromObject(a.job).String(), client.ObjectKeyFromObject(b.job).String())
+	})
+	for _, known := range all {
+		if err := w.show(known.job, false); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -37,7 +39,7 @@ func change(kind string, object any) any { return map[string]any{"type": kind, "
 func numbered(name, version string, edits ...func(*batchv1.Job)) *batchv1.Job {
 	job := hubJob()
 	job.TypeMeta = metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}
-	job.Name, job.ResourceVersion, job.UID = name, version, "uid-"+job.UID
+	job.Name, job.ResourceVersion, job.UID = name, version, types.UID("uid-"+name)
 	for _, edit := range edits {
 		edit(job)
 	}
@@ -89,12 +91,15 @@ func TestWatchJobsOfAState(t *testing.T) {
 	}
 }
 
-// waitingJob is listed, and watched until some events have come.
-func waitingJob(t *testing.T, seen <-chan struct{}) http.Handler {
-	waits := numbered("shards", "6", func(j *batchv1.Job) {
-		j.Status = batchv1.JobStatus{Conditions: hubstate.Changes{hubstate.Waits: string(hubstate.NoRoom)}.Conditions(&batchv1.Job{}, nil, now)}
-	})
-	jobs := watched(t, &batchv1.JobList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []batchv1.Job{*waits}})
+// waitingJobs are listed, and watched until some events have come.
+func waitingJobs(t *testing.T, seen <-chan struct{}, names ...string) http.Handler {
+	list := &batchv1.JobList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}}
+	for _, name := range names {
+		list.Items = append(list.Items, *numbered(name, "6", func(j *batchv1.Job) {
+			j.Status = batchv1.JobStatus{Conditions: hubstate.Changes{hubstate.Waits: string(hubstate.NoRoom)}.Conditions(&batchv1.Job{}, nil, now)}
+		}))
+	}
+	jobs := watched(t, list)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("watch") != "" {
 			<-seen
@@ -116,7 +121,7 @@ func pendingEvent(message string, at time.Time) corev1.Event {
 func TestWatchTellsWhyAJobWaits(t *testing.T) {
 	h := newHub(t)
 	seen := make(chan struct{})
-	h.answers["/apis/batch/v1/namespaces/team-a/jobs"] = waitingJob(t, seen)
+	h.answers["/apis/batch/v1/namespaces/team-a/jobs"] = waitingJobs(t, seen, "shards")
 	pending := pendingEvent("0/2 clusters available", now)
 	h.answers["/api/v1/namespaces/team-a/events"] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		(&fakeHub{t: t}).watchEvents(w, r, pending, seen)
@@ -141,17 +146,26 @@ func (h *fakeHub) watchEvents(w http.ResponseWriter, r *http.Request, event core
 	<-r.Context().Done()
 }
 
-// API servers forget where a watch of events was: it begins anew, and what came meanwhile is shown.
+// API servers forget where a watch of events was: it begins anew, and what came meanwhile is shown,
+// in the order of the first list.
 func TestWatchJobsWhenTheHubForgetsEvents(t *testing.T) {
 	h := newHub(t)
 	seen := make(chan struct{})
-	h.answers["/apis/batch/v1/namespaces/team-a/jobs"] = waitingJob(t, seen)
+	names := strings.Split("abcdefgh", "")
+	h.answers["/apis/batch/v1/namespaces/team-a/jobs"] = waitingJobs(t, seen, names...)
 	watches := 0
 	h.answers["/api/v1/namespaces/team-a/events"] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		list := &corev1.EventList{ListMeta: metav1.ListMeta{ResourceVersion: "8"}, Items: []corev1.Event{pendingEvent("no room", now)}}
+		list := &corev1.EventList{ListMeta: metav1.ListMeta{ResourceVersion: "8"}}
+		why, at := "no room", now
+		if watches > 0 {
+			why, at = "too large", now.Add(time.Minute)
+		}
+		for _, name := range names {
+			e := pendingEvent(why, at)
+			e.InvolvedObject.UID = numbered(name, "6").UID
+			list.Items = append(list.Items, e)
+		}
 		switch {
-		case r.URL.Query().Get("watch") == "" && watches > 0:
-			list.Items[0] = pendingEvent("too large", now.Add(time.Minute))
 		case r.URL.Query().Get("watch") == "":
 		case watches > 0:
 			close(seen)
@@ -163,7 +177,13 @@ func TestWatchJobsWhenTheHubForgetsEvents(t *testing.T) {
 		watched(t, list).ServeHTTP(w, r)
 	})
 	got := h.run("jobs", "-w")
-	if before, after := strings.Index(got.out, "no room"), strings.Index(got.out, "too large"); before < 0 || after < before {
+	var shown []string
+	for line := range strings.Lines(got.out) {
+		if name, why, is := strings.Cut(line, " "); is && strings.Contains(why, "too large") {
+			shown = append(shown, name)
+		}
+	}
+	if !slices.Equal(shown, names) || strings.Index(got.out, "no room") > strings.Index(got.out, "too large") {
 		t.Errorf("%s%s", got.out, got.err)
 	}
 }
