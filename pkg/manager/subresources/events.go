@@ -37,7 +37,7 @@ const (
 
 // events responds with the newest events of the mirrors and their Pods, oldest first. Each worker
 // has an equal part of them: none can push out those of another. The warnings say of which workers
-// it lacks events, and why.
+// it lacks events, and why, or of which Pods.
 func (h *handler) events(w *responseWriter, r *http.Request, req *request) error {
 	p, err := h.find.find(r.Context(), req)
 	if err != nil {
@@ -49,10 +49,14 @@ func (h *handler) events(w *responseWriter, r *http.Request, req *request) error
 	}
 	defer release()
 	var all []corev1.Event
+	var cut []error
 	share := len(p.workers)
 	failed, err := p.each(r.Context(), func(ctx context.Context, at *location) error {
 		found := collected{most: maxEvents / share, bytes: maxEventsBytes / share}
-		err := at.collectEvents(ctx, &found, max(maxEventsRead/share, leastEventsRead))
+		ofAll, err := at.collectEvents(ctx, &found, max(maxEventsRead/share, leastEventsRead))
+		if err == nil && !ofAll {
+			cut = append(cut, unavailable("worker %q has more Pods of the Job than are read for a request: events of some aren't shown", at.worker))
+		}
 		for _, e := range found.newest() {
 			metav1.SetMetaDataAnnotation(&e.ObjectMeta, v1alpha1.AnnotationCluster, at.worker)
 			all = append(all, e)
@@ -72,14 +76,15 @@ func (h *handler) events(w *responseWriter, r *http.Request, req *request) error
 			return err
 		}
 	}
-	return out.end(messages(failed))
+	return out.end(messages(append(failed, cut...)))
 }
 
-// collectEvents adds the Job's events, until it has read a number of bytes.
-func (at *location) collectEvents(ctx context.Context, to *collected, most int) error {
-	pods, err := at.podUIDs(ctx)
+// collectEvents adds the Job's events, until it has read a number of bytes. Not ofAll: it has more
+// Pods than are read, and those of the others are left out.
+func (at *location) collectEvents(ctx context.Context, to *collected, most int) (ofAll bool, err error) {
+	pods, ofAll, err := at.podUIDs(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	ctx, read := countingBytes(ctx)
 	enough := func() bool { return read.Load() >= int64(most) }
@@ -89,9 +94,9 @@ func (at *location) collectEvents(ctx context.Context, to *collected, most int) 
 		}
 	}
 	if err := at.listEvents(ctx, fields.Set{"involvedObject.uid": string(at.job.UID)}, enough, add); err != nil || len(pods) == 0 {
-		return err
+		return ofAll, err
 	}
-	return at.listEvents(ctx, fields.Set{"involvedObject.kind": "Pod"}, enough, func(e *corev1.Event) {
+	return ofAll, at.listEvents(ctx, fields.Set{"involvedObject.kind": "Pod"}, enough, func(e *corev1.Event) {
 		if pods.Has(digest.Of(e.InvolvedObject.UID)) {
 			add(e)
 		}
@@ -100,15 +105,15 @@ func (at *location) collectEvents(ctx context.Context, to *collected, most int) 
 
 // podUIDs identify the Pods whose events are the Job's. Their names don't: a Job's name may be the
 // prefix of another's.
-func (at *location) podUIDs(ctx context.Context) (sets.Set[digest.Digest], error) {
-	uids := sets.Set[digest.Digest]{}
-	err := at.eachChunk(ctx, podChoice{}, maxPodBytes, func(chunk *corev1.PodList) error {
+func (at *location) podUIDs(ctx context.Context) (uids sets.Set[digest.Digest], complete bool, err error) {
+	uids = sets.Set[digest.Digest]{}
+	complete, err = at.eachChunk(ctx, at.listMetadata, podChoice{}, maxSearchedBytes, func(chunk *corev1.PodList) error {
 		for i := range chunk.Items {
 			uids.Insert(digest.Of(chunk.Items[i].UID))
 		}
 		return nil
 	})
-	return uids, err
+	return uids, complete, err
 }
 
 // listEvents calls do with the events of the Job's namespace, until it has read enough.

@@ -1,6 +1,7 @@
 package subresources
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -76,6 +77,58 @@ func TestEventsOfOthersAreReadForABound(t *testing.T) {
 	sent := w.worker.sends(1_000_000, `{"metadata":{"name":"%s","annotations":{"x":"`+strings.Repeat("x", 10_000)+`"}},"involvedObject":{"uid":"other"}}`)
 	if got, err := w.get("events"); err != nil || got.code != http.StatusOK || sent.Load() > maxEventsRead+maxAnswerBytes {
 		t.Errorf("code %d, %v; %d MiB were read", got.code, err, sent.Load()>>20)
+	}
+}
+
+// TestEventsOfVeryManyPods: only the metadata of Pods are read, up to a bound, in little memory.
+// Events of the Pods that were read are shown, and that others may be missing is said.
+func TestEventsOfVeryManyPods(t *testing.T) {
+	for name, padding := range map[string]int{"large": 20_000, "small": 0} {
+		t.Run(name, func(t *testing.T) { testEventsOfVeryManyPods(t, strings.Repeat("x", padding)) })
+	}
+}
+
+func testEventsOfVeryManyPods(t *testing.T, padding string) {
+	t.Helper()
+	const most = 32 << 20
+	w := newWorld(t)
+	var sent, pods, took atomic.Int64
+	before := costtest.Heap()
+	w.worker.on(podsPath, func(out http.ResponseWriter, r *http.Request) {
+		if accept := r.Header.Get("Accept"); accept != metadataOnly {
+			t.Errorf("it's asked for %q", accept)
+		}
+		list := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"}}
+		list.Continue = "more"
+		for range podsPerChunk {
+			meta := pod(fmt.Sprint("job-", pods.Add(1))).ObjectMeta
+			meta.Annotations = map[string]string{"padding": padding}
+			list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: meta})
+		}
+		text, _ := json.Marshal(list)
+		out.Header().Set("Content-Type", "application/json")
+		n, _ := out.Write(text)
+		sent.Add(int64(n))
+	})
+	w.worker.on(eventsPath, func(out http.ResponseWriter, r *http.Request) {
+		if !strings.Contains(r.URL.Query().Get("fieldSelector"), "Pod") {
+			writeJSON(out, http.StatusOK, corev1.EventList{})
+			return
+		}
+		took.Store(costtest.Heap() - before)
+		writeJSON(out, http.StatusOK, corev1.EventList{Items: []corev1.Event{
+			{ObjectMeta: metav1.ObjectMeta{Name: "e"}, InvolvedObject: corev1.ObjectReference{UID: "job-7"}},
+			{ObjectMeta: metav1.ObjectMeta{Name: "another"}, InvolvedObject: corev1.ObjectReference{UID: "another"}},
+		}})
+	})
+	got, err := w.get("events")
+	if err != nil || got.code != http.StatusOK || !strings.Contains(got.content, `"name":"e"`) || strings.Contains(got.content, "another") ||
+		!strings.Contains(got.content, "events of some aren't shown") {
+		t.Errorf("%+v, %v", got, err)
+	}
+	t.Logf("%d Pods, %d MiB, %d KiB are held", pods.Load(), sent.Load()>>20, took.Load()>>10)
+	if took.Load() > most || sent.Load() > maxSearchedBytes+maxAnswerBytes {
+		t.Errorf("%d MiB are read, %d MiB are held", sent.Load()>>20, took.Load()>>20)
 	}
 }
 

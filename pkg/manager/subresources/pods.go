@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/util/objectnames"
@@ -22,7 +24,7 @@ func (h *handler) pods(w *responseWriter, r *http.Request, req *request) error {
 	}
 	out := list{to: w, kind: "PodList"}
 	failed, err := p.each(r.Context(), func(ctx context.Context, at *location) error {
-		return at.eachChunk(ctx, podChoice{}, maxPodBytes, func(chunk *corev1.PodList) error {
+		return at.complete(at.eachChunk(ctx, at.listPods, podChoice{}, maxPodBytes, func(chunk *corev1.PodList) error {
 			defer w.within(p.timeout)()
 			if err := out.begin(p, chunk.ResourceVersion); err != nil {
 				return err
@@ -34,7 +36,7 @@ func (h *handler) pods(w *responseWriter, r *http.Request, req *request) error {
 				}
 			}
 			return nil
-		})
+		}))
 	})
 	if err != nil {
 		return err
@@ -48,24 +50,26 @@ const (
 	// an Indexed Job.
 	maxChunks = 2000
 	// maxPodBytes bounds the bytes of these answers: a worker may fill each chunk. 100,000 Pods have
-	// about as many. The search for one Pod reads fewer.
+	// about as many. The search for one Pod reads fewer, and so does that for those with events.
 	maxPodBytes, maxSearchedBytes = 512 << 20, 64 << 20
 	// maxStrangers bounds the Pods that aren't the mirror's, though they have its labels.
 	maxStrangers = 1000
 )
 
 // eachChunk calls do with the mirror's Pods, chunk by chunk; there is at least one, which may be
-// empty. A chunk is held until do returns. After so many bytes it gives up.
-func (at *location) eachChunk(ctx context.Context, w podChoice, most int64, do func(*corev1.PodList) error) error {
+// empty. A chunk is held until do returns. After so many bytes it gives up, and isn't complete.
+func (at *location) eachChunk(
+	ctx context.Context, list listPods, w podChoice, most int64, do func(*corev1.PodList) error,
+) (complete bool, err error) {
 	if at.unselectable != nil {
-		return unavailable("worker %q: %s", at.worker, clean(at.unselectable.Error()))
+		return false, unavailable("worker %q: %s", at.worker, clean(at.unselectable.Error()))
 	}
 	ctx, read := countingBytes(ctx)
 	before, strangers := read.Load(), 0
 	taken := func() int64 { return read.Load() - before }
 	defer func() { at.bytes -= taken() }()
 	pods := chunks[*corev1.PodList]{
-		location: at, what: "Pods", list: at.core.Pods(at.job.Namespace).List,
+		location: at, what: "Pods", list: list,
 		more: func() bool { return taken() < min(most, at.bytes) && strangers < maxStrangers && at.takeChunk() },
 		do: func(chunk *corev1.PodList) error {
 			all := len(chunk.Items)
@@ -74,11 +78,37 @@ func (at *location) eachChunk(ctx context.Context, w podChoice, most int64, do f
 			return do(chunk)
 		},
 	}
-	complete, err := pods.each(ctx, metav1.ListOptions{LabelSelector: w.narrow(at.selector), Limit: podsPerChunk})
-	if err == nil && !complete {
+	return pods.each(ctx, metav1.ListOptions{LabelSelector: w.narrow(at.selector), Limit: podsPerChunk})
+}
+
+// complete makes an error of a list that isn't.
+func (at *location) complete(is bool, err error) error {
+	if err == nil && !is {
 		return unavailable("worker %q has more Pods of the Job than are read for a request: name the Pod, or its index", at.worker)
 	}
 	return err
+}
+
+// listPods lists Pods of the Job's namespace.
+type listPods func(context.Context, metav1.ListOptions) (*corev1.PodList, error)
+
+func (at *location) listPods(ctx context.Context, options metav1.ListOptions) (*corev1.PodList, error) {
+	return at.core.Pods(at.job.Namespace).List(ctx, options)
+}
+
+// metadataOnly asks for the metadata of objects, in JSON alone.
+const metadataOnly = runtime.ContentTypeJSON + ";as=PartialObjectMetadataList;v=v1;g=" + metav1.GroupName
+
+// listMetadata lists Pods that have their metadata only.
+func (at *location) listMetadata(ctx context.Context, options metav1.ListOptions) (*corev1.PodList, error) {
+	var list metav1.PartialObjectMetadataList
+	err := at.core.RESTClient().Get().Namespace(at.job.Namespace).Resource("pods").
+		VersionedParams(&options, scheme.ParameterCodec).SetHeader("Accept", metadataOnly).Do(ctx).Into(&list)
+	pods := &corev1.PodList{ListMeta: list.ListMeta}
+	for i := range list.Items {
+		pods.Items = append(pods.Items, corev1.Pod{ObjectMeta: list.Items[i].ObjectMeta})
+	}
+	return pods, err
 }
 
 // takeChunk reports whether one more chunk of Pods may be read, and counts it.
@@ -119,14 +149,14 @@ func (at *location) pod(ctx context.Context, w podChoice, r rank) (*corev1.Pod, 
 		return at.named(ctx, w)
 	}
 	var best *corev1.Pod
-	err := at.eachChunk(ctx, w, maxSearchedBytes, func(chunk *corev1.PodList) error {
+	err := at.complete(at.eachChunk(ctx, at.listPods, w, maxSearchedBytes, func(chunk *corev1.PodList) error {
 		for i := range chunk.Items {
 			if best == nil || r.better(&chunk.Items[i], best) {
 				best = slim(&chunk.Items[i])
 			}
 		}
 		return nil
-	})
+	}))
 	if err != nil {
 		return nil, err
 	}
