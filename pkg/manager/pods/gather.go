@@ -116,7 +116,7 @@ func (r *reconciler) refill(ctx context.Context, s *seen) error {
 		return fmt.Errorf("pod %s of worker %s: %w", s.name, s.worker, err)
 	}
 	if slim, hold := report.Slim(pod, true); hold {
-		s.in.Reports().Set(slim)
+		s.in.Reports().Refill(slim)
 	}
 	return nil
 }

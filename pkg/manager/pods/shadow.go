@@ -21,6 +21,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/pods/report"
 	"github.com/jobferry/jobferry/pkg/util/decoded"
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
 
 const (
@@ -36,12 +37,9 @@ const (
 // nodeName is the name of the Node that stands for a worker.
 func nodeName(worker string) string { return v1alpha1.NodePrefix + worker }
 
-// Limits of what is held of a Pod on the hub that says that it's a shadow, which somebody else may
-// have made: the bytes of a UID or digest, and its containers.
-const (
-	maxUID        = 64
-	maxContainers = 64
-)
+// maxDigest and maxContainers bound what is held of a Pod on the hub that says that it's a shadow,
+// which somebody else may have made.
+const maxDigest, maxContainers = 64, 64
 
 // maxModel is how many bytes of memory that takes of a Job's Pods which a shadow shows.
 const maxModel = 64 << 10
@@ -178,10 +176,10 @@ func shadowOf(pod *corev1.Pod, worker string) *shadow {
 		s.disrupted = s.disrupted || c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue
 	}
 	of := types.UID(pod.Annotations[v1alpha1.AnnotationPodUID])
-	if pod.Labels[v1alpha1.LabelShadow] != "true" || of == "" || len(of) > maxUID {
+	if pod.Labels[v1alpha1.LabelShadow] != "true" || of == "" || len(of) > objectnames.MaxUID {
 		return s // somebody's, who may give it texts of any size
 	}
-	if owner := metav1.GetControllerOf(pod); owner != nil && owner.Kind == "Job" && len(owner.UID) <= maxUID && len(owner.Name) <= validation.DNS1123SubdomainMaxLength {
+	if owner := metav1.GetControllerOf(pod); owner != nil && owner.Kind == "Job" && len(owner.UID) <= objectnames.MaxUID && len(owner.Name) <= validation.DNS1123SubdomainMaxLength {
 		s.job, s.jobName = owner.UID, owner.Name
 	}
 	var hashes []byte
@@ -193,7 +191,7 @@ func shadowOf(pod *corev1.Pod, worker string) *shadow {
 		}
 	}
 	s.pod, s.containers = of, unique.Make(string(hashes))
-	if digest := pod.Annotations[annotationDigest]; len(digest) <= maxUID {
+	if digest := pod.Annotations[annotationDigest]; len(digest) <= maxDigest {
 		s.digest = digest
 	}
 	return s

@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
 
 func cpu(quantity string) corev1.ResourceList {
@@ -104,6 +105,18 @@ func TestNewShadow(t *testing.T) {
 	named.Name = strings.Repeat("x", validation.DNS1123LabelMaxLength)
 	if p := newShadow(modelOf(named), types.NamespacedName{}, "", "w1", from); p.Spec.Hostname != "" {
 		t.Errorf("hostname %q: the hub refuses it", p.Spec.Hostname)
+	}
+}
+
+// What shows a Pod with any UID that the feed takes in is known for a shadow: another would neither
+// be counted nor removed.
+func TestShadowsOfLongUIDs(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "p", UID: types.UID(strings.Repeat("u", 100))}}
+	for ; len(pod.UID) > 0 && !objectnames.Valid(pod); pod.UID = pod.UID[1:] {
+	}
+	is := newShadow(modelOf(testJob()), types.NamespacedName{Namespace: "team", Name: "p"}, pod.UID, "w1", &corev1.Pod{})
+	if s := shadowOf(is, "w1"); !s.isShadow() {
+		t.Errorf("a Pod with a UID of %d bytes has no shadow", len(pod.UID))
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// maxUID bounds a UID: API servers make UUIDs of 36 bytes, but promise no form.
-	maxUID = 128
+	// MaxUID bounds a UID: API servers make UUIDs of 36 bytes, but promise no form.
+	MaxUID = 64
 	// MaxVersion bounds a resourceVersion. API servers make numbers of some ten digits.
 	MaxVersion = 128
 )
@@ -47,7 +47,7 @@ func isMeta(object metav1.Object) bool {
 	if _, is := object.(*storagev1.CSIDriver); is {
 		name = strings.ToLower(name) // the one kind whose names may have capitals
 	}
-	return isSubdomain(name) && (namespace == "" || isLabel(namespace)) && len(uid) <= maxUID && isPlain(uid) &&
+	return isSubdomain(name) && (namespace == "" || isLabel(namespace)) && len(uid) <= MaxUID && isPlain(uid) &&
 		len(object.GetResourceVersion()) <= MaxVersion && isKeys(object)
 }
 

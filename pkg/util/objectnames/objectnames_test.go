@@ -49,7 +49,7 @@ func TestValid(t *testing.T) {
 		"name that is escaped": func(p *corev1.Pod) { p.Name = escape },
 		"namespace":            func(p *corev1.Pod) { p.Namespace = "a/b" },
 		"UID":                  func(p *corev1.Pod) { p.UID = shell },
-		"long UID":             func(p *corev1.Pod) { p.UID = types.UID(strings.Repeat("a", 200)) },
+		"long UID":             func(p *corev1.Pod) { p.UID = types.UID(strings.Repeat("a", objectnames.MaxUID+1)) },
 		"label":                func(p *corev1.Pod) { p.Labels[escape] = "x" },
 		"label value":          func(p *corev1.Pod) { p.Labels["app"] = shell },
 		"annotation":           func(p *corev1.Pod) { p.Annotations[shell] = "x" },

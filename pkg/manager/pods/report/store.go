@@ -183,15 +183,21 @@ func (s *Store) Removed(name types.NamespacedName, uid types.UID) {
 }
 
 // Set implements the feed's store.
-func (s *Store) Set(pod *corev1.Pod) {
-	if name, changed := s.set(pod); changed {
+func (s *Store) Set(pod *corev1.Pod) { s.set(pod, true) }
+
+// Refill is Set for a Pod that is there and was read by itself. A worker may answer with another,
+// which the feed doesn't count.
+func (s *Store) Refill(pod *corev1.Pod) { s.set(pod, false) }
+
+func (s *Store) set(pod *corev1.Pod, adds bool) {
+	if name, changed := s.update(pod, adds); changed {
 		s.changed(name)
 	}
 }
 
-func (s *Store) set(pod *corev1.Pod) (name types.NamespacedName, changed bool) {
+func (s *Store) update(pod *corev1.Pod, adds bool) (name types.NamespacedName, changed bool) {
 	owner := metav1.GetControllerOf(pod)
-	if owner == nil || owner.Name == "" {
+	if owner == nil || owner.Name == "" || pod.UID == "" {
 		return name, false
 	}
 	digest, at, report, _ := cut(pod.Annotations[annotationReport])
@@ -199,7 +205,7 @@ func (s *Store) set(pod *corev1.Pod) (name types.NamespacedName, changed bool) {
 	defer s.mu.Unlock()
 	p := s.uids[pod.UID]
 	if p == nil {
-		if len(s.uids) >= maxPods {
+		if !adds || len(s.uids) >= maxPods {
 			return name, false
 		}
 		p = s.add(pod, owner)

@@ -27,6 +27,25 @@ func newTestStore() (*Store, *clocktesting.FakeClock, *[]string) {
 	return NewStore(clock.Now, func(name types.NamespacedName) { changed = append(changed, name.Name) }), clock, &changed
 }
 
+// What a worker answers can't add a Pod that its watch doesn't show, and a Pod without a UID can't
+// be told from others.
+func TestPodsThatArentAdded(t *testing.T) {
+	s, _, changed := newTestStore()
+	s.Refill(slimmed(endedPod("another")))
+	nobody := endedPod("nobody")
+	nobody.UID = ""
+	s.Set(slimmed(nobody))
+	if len(s.Keys()) > 0 || len(*changed) > 0 {
+		t.Errorf("has %v, changed %v", s.Keys(), *changed)
+	}
+	hidden, _ := Slim(endedPod("p"), false)
+	s.Set(hidden)
+	s.Refill(slimmed(endedPod("p")))
+	if p, has := s.Get(nameOf(hidden)); !has || p.Digest == "" || len(*changed) != 2 {
+		t.Errorf("has %+v, changed %v", p, *changed)
+	}
+}
+
 func TestStore(t *testing.T) {
 	s, clock, changed := newTestStore()
 	pod := endedPod("p")

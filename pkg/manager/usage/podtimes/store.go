@@ -29,8 +29,6 @@ const (
 	keepGone = 2 * time.Minute
 	// maxPods is how many Pods are kept: more than the watch lets in.
 	maxPods = 200_000
-	// maxUID is how many bytes a UID may have; others are no API server's.
-	maxUID = 64
 	// maxName is how many bytes the name of a Job may have.
 	maxName = validation.DNS1123SubdomainMaxLength
 	// maxTime bounds a Pod's time, which its worker decides.
@@ -248,7 +246,7 @@ func (s *Store) Forget() {
 // add adds a Pod of a Job; nil: no Job controls it, it has no node, or it isn't to be kept.
 func (s *Store) add(object *corev1.Pod) *pod {
 	owner, bound := metav1.GetControllerOf(object), Start(object)
-	if owner == nil || owner.Kind != "Job" || bound.IsZero() || len(owner.UID) > maxUID || len(object.UID) > maxUID || len(s.pods) >= maxPods {
+	if owner == nil || owner.Kind != "Job" || bound.IsZero() || len(owner.UID) > objectnames.MaxUID || len(object.UID) > objectnames.MaxUID || len(s.pods) >= maxPods {
 		return nil
 	}
 	id := objectnames.ID{Namespace: object.Namespace, UID: owner.UID}

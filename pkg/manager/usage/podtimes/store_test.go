@@ -251,7 +251,7 @@ func TestPodsOfAnotherNamespaceDontCount(t *testing.T) {
 // TestAWorkerThatMakesUpPods sends as many as it likes, in each way in which it can.
 func TestAWorkerThatMakesUpPods(t *testing.T) {
 	pod := func(i int) *corev1.Pod { return running(types.UID(fmt.Sprint("p", i)), began) }
-	long := types.UID(strings.Repeat("x", maxUID+1))
+	long := types.UID(strings.Repeat("x", objectnames.MaxUID+1))
 	for name, row := range map[string]struct {
 		times int
 		send  func(*Store, int)

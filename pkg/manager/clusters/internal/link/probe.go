@@ -12,15 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/version"
 
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 	"github.com/jobferry/jobferry/pkg/util/revision"
 	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
-// Limits of what a cluster says that it is, in bytes.
-const (
-	maxUID     = 64
-	maxVersion = 64
-)
+// maxVersion is how many bytes a cluster's version may have.
+const maxVersion = 64
 
 // identity is what a cluster says that it is.
 type identity struct {
@@ -44,8 +42,8 @@ func (l *Link) probe(ctx context.Context, withVersion bool) (identity, error) {
 
 	var system corev1.Namespace
 	err := l.probes.Get().Resource("namespaces").Name(metav1.NamespaceSystem).MaxRetries(0).Do(ctx).Into(&system)
-	if err == nil && len(system.UID) > maxUID {
-		err = fmt.Errorf("the UID of its namespace %s has %d characters, and no API server makes more than %d", metav1.NamespaceSystem, len(system.UID), maxUID)
+	if err == nil && len(system.UID) > objectnames.MaxUID {
+		err = fmt.Errorf("the UID of its namespace %s has %d characters, and no API server makes more than %d", metav1.NamespaceSystem, len(system.UID), objectnames.MaxUID)
 	}
 	if err != nil {
 		return identity{}, err
