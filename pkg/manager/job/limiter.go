@@ -10,11 +10,8 @@ import (
 
 // limiter limits how many reconciles may wait for one worker at a time, so that a worker that
 // answers slowly, or never, can't hold them all. A Job for which there is no place is deferred, and
-// woken when there is one: no more Jobs at a time than there are places.
-//
-// A Job that is woken may find nothing to do, or no place again. So a place isn't kept for it; but
-// until its reconcile has ended, it counts as one that needs a place. Then the next one is woken:
-// no Job stays deferred for a worker that nobody has a place of, or was woken for.
+// woken when there is one, which is kept for it until its reconcile has ended. A Job that comes
+// later would take it else, and the one that has waited would wait again, behind all others.
 type limiter struct {
 	// limit is how many reconciles wait for one worker, at most, and all how many there are. If many
 	// workers are waited for, each has a share of them, and one more share is left.
@@ -62,7 +59,14 @@ func (l *limiter) placeOrDefer(worker string, key types.NamespacedName) bool {
 
 func (l *limiter) placeOrDeferLocked(worker string, key types.NamespacedName) bool {
 	w := l.workers[worker]
-	if w == nil || w.busy < l.mostLocked() {
+	if w == nil {
+		return true
+	}
+	kept := len(w.woken)
+	if _, is := w.woken[key]; is {
+		kept--
+	}
+	if w.busy+kept < l.mostLocked() {
 		return true
 	}
 	delete(w.woken, key)

@@ -49,6 +49,30 @@ func TestLimiterDefers(t *testing.T) {
 	}
 }
 
+// A Job that has waited for a place isn't passed by those that come when it's woken.
+func TestAPlaceIsKeptForWhoIsWoken(t *testing.T) {
+	var enqueued []types.NamespacedName
+	l := newLimiter(1, 128, func(keys ...types.NamespacedName) { enqueued = append(enqueued, keys...) })
+	key := func(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
+	l.acquire("worker", key("first"))
+	for _, name := range []string{"second", "third"} {
+		l.acquire("worker", key(name))
+	}
+	l.release("worker")
+	if l.ended(key("first")); l.placeOrDefer("worker", key("new")) {
+		t.Error("a new Job has the place of one that was woken")
+	}
+	if !l.acquire("worker", key("second")) {
+		t.Fatal("a Job that was woken has no place")
+	}
+	l.release("worker")
+	l.ended(key("second"))
+	l.ended(key("third")) // it finds nothing to do
+	if got := fmt.Sprint(enqueued); got != "[/second /third /new]" {
+		t.Errorf("woken: %s", got)
+	}
+}
+
 // Of workers that let every request hang until its time is over, each has a share of all
 // reconciles, however many there are: there is one more share for the next.
 func TestWorkersThatHangHaveAShareEach(t *testing.T) {
