@@ -66,13 +66,7 @@ func (d *division) allot(takers []*worker, level float64) {
 		free -= w.gets
 		served = append(served, w)
 	}
-	rest := free - reserved
-	if d.reserving {
-		// Each share and the reserve have lost less than one. More is left if those that still run will
-		// need it: at half of their share, the reserve jumps.
-		rest = min(rest, len(served)+1)
-	}
-	d.allotRest(served, rest)
+	d.allotRest(served, free-reserved)
 }
 
 // elasticAllotment is not too small for a change of the mirror: a quarter of the part, if so many

@@ -7,8 +7,8 @@ package shards
 // once.
 //
 //	equal speeds                         1.07  1.10  (1.02  1.01)
-//	speeds from 0.6 to 1.5               1.15  1.04  (1.62  1.69)
-//	the same, exponential durations      1.34  1.12  (1.55  1.67)
+//	speeds from 0.6 to 1.5               1.13  1.05  (1.62  1.69)
+//	the same, exponential durations      1.38  1.14  (1.55  1.67)
 //
 // Up to 8 Pods per slot there is one portion. Five elastic workers need 1.00 to 1.09 times as long.
 const (
@@ -114,7 +114,7 @@ func (d *division) reserve(level float64) float64 {
 		switch {
 		case w.takes():
 			sum += full - d.share(w, level)
-		case w.room.Open && !w.Stopping && !w.isNew && float64(w.keeps) < full/2: // needs more soon
+		case w.room.Open && !w.Stopping && !w.isNew:
 			sum += max(0, full-float64(w.keeps))
 		}
 	}
