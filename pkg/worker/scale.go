@@ -140,7 +140,6 @@ func (s *jobSync) deletePods(ctx context.Context, deletions []plan.Deletion) (se
 		case errors.Is(err, errLeft):
 			s.wake = wake.AtOnce
 		default:
-			s.known.refused.Insert(d.Pod.UID)
 			failed = cmp.Or(failed, err)
 		}
 	}
@@ -160,6 +159,7 @@ func (s *jobSync) deletePod(ctx context.Context, d plan.Deletion) error {
 		s.events.Eventf(s.job, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %v", d.Pod.Name)
 	case client.IgnoreNotFound(err) != nil:
 		s.events.Eventf(s.job, corev1.EventTypeWarning, "FailedDelete", "Error deleting: %v", short{err})
+		s.known.note(s.known.refused, d.Pod.UID)
 		return fmt.Errorf("delete Pod %s: %w", d.Pod.Name, err)
 	}
 	s.known.note(s.known.deleted, d.Pod.UID)

@@ -70,7 +70,7 @@ func (r *Reconciler) apply(ctx context.Context, t *turn, plan dispatch.Plan) (re
 	done, err := r.actAll(ctx, t, plan.Actions)
 	all.add(done)
 	reports := slices.Concat(plan.Reports, ofParts)
-	if err == nil && all.changed {
+	if err == nil && all.changed && handlingOf(partsErr) != pause {
 		partsErr = nil // the other shards go on at once, and the next step tries again
 	}
 	if err = join(partsErr, err); err != nil {

@@ -26,7 +26,7 @@ import (
 // whole Job of the answer: its mirror is made from that.
 func (r *Reconciler) patchPlacement(ctx context.Context, t *turn, changes hubstate.Changes) (*batchv1.Job, error) {
 	write := r.writes.begin(t.Key)
-	defer write.end()
+	defer t.endWrite(write)
 	next := t.Job.Status
 	next.Conditions = changes.Conditions(t.Job, next.Conditions, r.clock.Now())
 	patch := mirror.StatusPatch(t.Job, &next, mirror.Finalizers(t.Job, true))
@@ -47,7 +47,7 @@ func (r *Reconciler) patchPlacement(ctx context.Context, t *turn, changes hubsta
 // patchStatus patches a hub Job's status, and remembers the answer.
 func (r *Reconciler) patchStatus(ctx context.Context, t *turn, patch []byte) error {
 	write := r.writes.begin(t.Key)
-	defer write.end()
+	defer t.endWrite(write)
 	since := r.guard.Latest()
 	answer, err := t.allowance.patchStatus(ctx, t.Job.UID, client.RawPatch(types.MergePatchType, patch))
 	if err == nil {
@@ -58,6 +58,18 @@ func (r *Reconciler) patchStatus(ctx context.Context, t *turn, patch []byte) err
 	}
 	r.wroteHub(t, write, answer)
 	return nil
+}
+
+// endWrite ends a write. An answer that the cache has by now needn't be remembered.
+func (t *turn) endWrite(write *hubWrite) {
+	if !write.end() {
+		return
+	}
+	t.record.update(func(m *memory) {
+		if m.lastWrite.job != nil && m.lastWrite.job.ResourceVersion == write.answer {
+			m.lastWrite = ownWrite{}
+		}
+	})
 }
 
 // checkAnswer returns an error if nothing may rest on the hub's answer to a write of some changes.

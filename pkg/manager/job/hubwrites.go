@@ -47,8 +47,8 @@ func (h *hubWrites) begin(key types.NamespacedName) *hubWrite {
 	return &hubWrite{of: h, key: key}
 }
 
-// saw reports whether a write to a Job is under way, by which the version may be that the watch
-// shows. Then the write's end has the Job looked at if it's another one.
+// saw reports whether the version that the watch shows may come from a write that is under way.
+// Then the write's end has the Job looked at if it doesn't.
 func (h *hubWrites) saw(key types.NamespacedName, version string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -59,23 +59,26 @@ func (h *hubWrites) saw(key types.NamespacedName, version string) bool {
 	return is
 }
 
-// end has as many of the Jobs that wait looked at as may write until the hub is busy again.
-func (w *hubWrite) end() {
-	if next := w.of.end(w); len(next) > 0 {
+// end has as many of the Jobs that wait looked at as may write until the hub is busy again. It
+// reports whether the watch has shown the answer, and nothing else since.
+func (w *hubWrite) end() (isShown bool) {
+	next, isShown := w.of.end(w)
+	if len(next) > 0 {
 		w.of.enqueue(next...)
 	}
+	return isShown
 }
 
-func (h *hubWrites) end(w *hubWrite) []types.NamespacedName {
+func (h *hubWrites) end(w *hubWrite) (next []types.NamespacedName, isShown bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	seen := h.underway[w.key]
 	delete(h.underway, w.key)
-	next := h.waiting.Next(dispatch.BusyFrom - len(h.underway))
+	next = h.waiting.Next(dispatch.BusyFrom - len(h.underway))
 	if seen != "" && seen != w.answer {
 		next = append(next, w.key)
 	}
-	return next
+	return next, seen != "" && seen == w.answer
 }
 
 // note takes note of whether a Job waits for the hub. If that isn't busy any more, it has the Job

@@ -10,6 +10,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 )
 
+func atEndOf(w *hubWrite) func() { return func() { w.end() } }
+
 // Jobs that wait for the hub are looked at in the order of their coming, each once, and no more of
 // them than may write.
 func TestHubWrites(t *testing.T) {
@@ -22,7 +24,7 @@ func TestHubWrites(t *testing.T) {
 	key := func(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
 	var ends []func()
 	for i := range dispatch.BusyFrom + 2 {
-		ends = append(ends, h.begin(key(fmt.Sprint("writes ", i))).end)
+		ends = append(ends, atEndOf(h.begin(key(fmt.Sprint("writes ", i)))))
 	}
 	for _, name := range []string{"a", "b", "c", "b", "d", "e", "f", "g"} {
 		h.note(key(name), true)
@@ -83,8 +85,12 @@ func TestEventsBeforeTheAnswer(t *testing.T) {
 				}
 			}
 			write.answer = row.answer
-			if write.end(); looks != row.want || h.saw(jobKey, "4") {
+			isShown := write.end()
+			if looks != row.want || h.saw(jobKey, "4") {
 				t.Errorf("%d looks, want %d", looks, row.want)
+			}
+			if want := len(row.seen) > 0 && looks == 0; isShown != want {
+				t.Errorf("the answer counts as shown: %t", isShown)
 			}
 		})
 	}
@@ -95,7 +101,7 @@ func TestAStartWaitsForTheHub(t *testing.T) {
 	w := newWorld(t)
 	var ends []func()
 	for i := range dispatch.BusyFrom + 3 {
-		ends = append(ends, w.Reconciler.writes.begin(types.NamespacedName{Name: fmt.Sprint(i)}).end)
+		ends = append(ends, atEndOf(w.Reconciler.writes.begin(types.NamespacedName{Name: fmt.Sprint(i)})))
 	}
 	w.submits(aJob("train"))
 	w.run()

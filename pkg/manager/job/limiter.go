@@ -10,11 +10,12 @@ import (
 
 // limiter limits how many reconciles may wait for one worker at a time, so that a worker that
 // answers slowly, or never, can't hold them all. A Job for which there is no place is deferred, and
-// woken when there is one, which is kept for it until its reconcile has ended. A Job that comes
-// later would take it else, and the one that has waited would wait again, behind all others.
+// woken when there is one, which is kept for it until the reconcile has ended that it was enqueued
+// for. Otherwise a Job that comes later takes it, and the one that waited goes to the back.
 type limiter struct {
 	// limit is how many reconciles wait for one worker, at most, and all how many there are. If many
-	// workers are waited for, each has a share of them, and one more share is left.
+	// workers are waited for, each has a share of them, and one more share is left, as soon as earlier
+	// requests have ended.
 	limit, all int
 	enqueue    func(...types.NamespacedName)
 
@@ -25,8 +26,9 @@ type limiter struct {
 type workerLimit struct {
 	busy     int
 	deferred *turns.Queue
-	// woken are the Jobs that were enqueued for a place, and whose reconcile hasn't taken one yet.
-	woken map[types.NamespacedName]struct{}
+	// woken are the Jobs that were enqueued for a place, and haven't taken it yet; true: the reconcile
+	// has begun that they were enqueued for.
+	woken map[types.NamespacedName]bool
 }
 
 func newLimiter(limit, all int, enqueue func(...types.NamespacedName)) *limiter {
@@ -42,7 +44,7 @@ func (l *limiter) acquire(worker string, key types.NamespacedName) bool {
 	}
 	w := l.workers[worker]
 	if w == nil {
-		w = &workerLimit{deferred: turns.NewQueue(), woken: map[types.NamespacedName]struct{}{}}
+		w = &workerLimit{deferred: turns.NewQueue(), woken: map[types.NamespacedName]bool{}}
 		l.workers[worker] = w
 	}
 	delete(w.woken, key)
@@ -82,7 +84,19 @@ func (l *limiter) release(worker string) {
 	l.free(worker, func(w *workerLimit) { w.busy-- })
 }
 
-// ended must be called when a reconcile has ended: a Job that was woken needs no place any more.
+// began must be called when a reconcile begins.
+func (l *limiter) began(key types.NamespacedName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range l.workers {
+		if _, is := w.woken[key]; is {
+			w.woken[key] = true
+		}
+	}
+}
+
+// ended must be called when a reconcile has ended: a Job that was woken before it needs no place
+// any more.
 func (l *limiter) ended(key types.NamespacedName) {
 	for _, worker := range l.wokenFor(key) {
 		l.free(worker, func(w *workerLimit) { delete(w.woken, key) })
@@ -93,7 +107,7 @@ func (l *limiter) wokenFor(key types.NamespacedName) (workers []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for worker, w := range l.workers {
-		if _, is := w.woken[key]; is {
+		if w.woken[key] {
 			workers = append(workers, worker)
 		}
 	}
@@ -117,7 +131,7 @@ func (l *limiter) freed(worker string, free func(*workerLimit)) []types.Namespac
 	free(w)
 	next := w.deferred.Next(l.mostLocked() - w.busy - len(w.woken))
 	for _, key := range next {
-		w.woken[key] = struct{}{}
+		w.woken[key] = false
 	}
 	if w.busy+len(w.woken) == 0 {
 		delete(l.workers, worker)

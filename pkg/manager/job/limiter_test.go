@@ -42,6 +42,7 @@ func TestLimiterDefers(t *testing.T) {
 	}
 	l.release("quick")
 	for _, key := range enqueued {
+		l.began(key)
 		l.ended(key)
 	}
 	if len(l.workers) != 0 {
@@ -66,10 +67,36 @@ func TestAPlaceIsKeptForWhoIsWoken(t *testing.T) {
 		t.Fatal("a Job that was woken has no place")
 	}
 	l.release("worker")
-	l.ended(key("second"))
+	l.began(key("third"))
 	l.ended(key("third")) // it finds nothing to do
 	if got := fmt.Sprint(enqueued); got != "[/second /third /new]" {
 		t.Errorf("woken: %s", got)
+	}
+}
+
+// A Job may be woken while it's reconciled, as its request to another worker hangs: the place is
+// kept for the reconcile that it's enqueued for.
+func TestAPlaceIsKeptForTheNextReconcile(t *testing.T) {
+	l := newLimiter(1, 128, func(...types.NamespacedName) {})
+	first, hangs, late := types.NamespacedName{Name: "first"}, types.NamespacedName{Name: "hangs"}, types.NamespacedName{Name: "late"}
+	l.acquire("worker", first)
+	l.began(hangs)
+	if l.acquire("worker", hangs) {
+		t.Fatal("there are two places")
+	}
+	l.release("worker")
+	if l.ended(hangs); l.placeOrDefer("worker", late) {
+		t.Error("a later Job has its place")
+	}
+	if l.began(hangs); !l.acquire("worker", hangs) {
+		t.Error("it goes to the back")
+	}
+	l.release("worker")
+	l.ended(hangs)
+	l.began(late)
+	l.ended(late)
+	if len(l.workers) > 0 {
+		t.Errorf("left behind: %v", l.workers)
 	}
 }
 
@@ -117,6 +144,7 @@ func TestLimiterTakesTurns(t *testing.T) {
 		if len(enqueued) != min(i+2, 999) {
 			t.Fatalf("%d have come, and %d were woken", i, len(enqueued))
 		}
+		l.began(enqueued[i])
 		if i%2 == 0 && l.acquire("worker", enqueued[i]) { // the others find nothing to do
 			l.release("worker")
 		}
@@ -145,6 +173,7 @@ func TestLimiterForgetsNoJob(t *testing.T) {
 				key := turns[0]
 				turns = turns[1:]
 				delete(waiting, key)
+				l.began(key)
 				switch {
 				case random.IntN(4) == 0: // nothing to do for it
 				case l.acquire("worker", key):
@@ -163,6 +192,7 @@ func TestLimiterForgetsNoJob(t *testing.T) {
 		}
 		for ; len(turns) > 0; turns = turns[1:] {
 			delete(waiting, turns[0])
+			l.began(turns[0])
 			l.ended(turns[0])
 		}
 		if len(waiting) > 0 || len(l.workers) > 0 {

@@ -62,7 +62,7 @@ func (j *lineJobs) AwaitingPods(worker string) []types.NamespacedName {
 	return j.store.waitingIn(worker)
 }
 
-func (j *lineJobs) AwaitingCapacity() []types.NamespacedName { return j.store.waiters() }
+func (j *lineJobs) AwaitingCapacity() []types.NamespacedName { return j.store.waiters(ofWalk) }
 
 func (j *lineJobs) CountAwaitingCapacity() int { return j.store.waitingJobs() }
 

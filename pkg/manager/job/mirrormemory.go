@@ -94,8 +94,8 @@ func (s *store) unreleasedOf(job *batchv1.Job) (ids []usage.ID) {
 
 // maxOwed bounds, for each worker, the Jobs that are gone and of which it's remembered that the
 // worker may have a mirror that its watch doesn't show: 2 KB and a request a minute each, for as
-// long as it deletes none of them. A mirror of another Job is found when it's shown, or by its
-// Pods.
+// long as it deletes none of them. A mirror of a Job beyond that is found when it's
+// shown, or by its Pods.
 const maxOwed = 5000
 
 // updateGone changes what is known of the hub Job of this name that is gone.

@@ -103,12 +103,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	case <-ctx.Done():
 		return ctrl.Result{}, nil
 	}
-	end := r.store.beginTurn(request.NamespacedName)
+	end := r.store.reconciles(request.NamespacedName)
 	defer func() {
-		if end() {
+		switch end() {
+		case ofChange:
 			r.enqueueRelated(request.NamespacedName)
+		case ofWalk:
+			r.line.LookAt(request.NamespacedName)
 		}
 	}()
+	r.limiter.began(request.NamespacedName)
 	mayPlace := r.startup.over()
 	defer r.line.Settle(request.NamespacedName, mayPlace)
 	defer r.limiter.ended(request.NamespacedName)

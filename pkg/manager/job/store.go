@@ -43,8 +43,8 @@ type store struct {
 	owed map[string]map[*record]struct{}
 	// waiting are the Jobs to be reconciled when a worker has more free capacity, or another state.
 	waiting map[types.NamespacedName]struct{}
-	// turns are the Jobs that are being reconciled; true: waiters has left the Job out.
-	turns map[types.NamespacedName]bool
+	// reconciling are the Jobs that are being reconciled, and for what waiters has left each out.
+	reconciling map[types.NamespacedName]leftOut
 	// heldBack are the Jobs to be reconciled when the labels of their namespace change.
 	heldBack map[types.NamespacedName]struct{}
 	groups   groups
@@ -66,7 +66,7 @@ func newStore(runtimes *line.Runtimes) *store {
 		expiredAt:    map[string]time.Time{},
 		isRegistered: func(string) bool { return false },
 		waiting:      map[types.NamespacedName]struct{}{},
-		turns:        map[types.NamespacedName]bool{},
+		reconciling:  map[types.NamespacedName]leftOut{},
 		heldBack:     map[types.NamespacedName]struct{}{},
 		groups:       newGroups(),
 	}
@@ -310,14 +310,23 @@ func (s *store) waitingJobs() int {
 	return len(s.waiting)
 }
 
+// leftOut is for what a Job wasn't enqueued because it was being reconciled.
+type leftOut int
+
+const (
+	ofNothing leftOut = iota
+	ofWalk            // of the line, which looks at those in it itself
+	ofChange          // of a worker
+)
+
 // waiters returns the Jobs that wait for capacity. It leaves out those that are being reconciled:
-// most of them are getting a place, and the ends of the others' turns tell.
-func (s *store) waiters() (keys []types.NamespacedName) {
+// most of them are getting a place. The others are enqueued when their reconcile ends.
+func (s *store) waiters(why leftOut) (keys []types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for key := range s.waiting {
-		if _, is := s.turns[key]; is {
-			s.turns[key] = true
+		if before, is := s.reconciling[key]; is {
+			s.reconciling[key] = max(before, why)
 		} else {
 			keys = append(keys, key)
 		}
@@ -325,18 +334,20 @@ func (s *store) waiters() (keys []types.NamespacedName) {
 	return keys
 }
 
-// beginTurn notes that a Job is being reconciled. Its end reports whether waiters has left the Job
-// out, and it waits.
-func (s *store) beginTurn(key types.NamespacedName) (end func() bool) {
+// reconciles notes that a Job is being reconciled. Its end returns for what waiters has left the
+// Job out, if it waits.
+func (s *store) reconciles(key types.NamespacedName) (end func() leftOut) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.turns[key] = false
-	return func() bool {
+	s.reconciling[key] = ofNothing
+	return func() leftOut {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		leftOut := s.turns[key]
-		delete(s.turns, key)
-		_, waits := s.waiting[key]
-		return leftOut && waits
+		why := s.reconciling[key]
+		delete(s.reconciling, key)
+		if _, waits := s.waiting[key]; !waits {
+			return ofNothing
+		}
+		return why
 	}
 }

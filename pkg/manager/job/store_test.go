@@ -130,23 +130,32 @@ func TestForgedPlacementsMakeNoSeries(t *testing.T) {
 }
 
 // What a Job waits for may change while it's reconciled: it's looked at again then if it waits on.
-func TestWaitersThatHaveTheirTurn(t *testing.T) {
+func TestWaitersThatAreReconciled(t *testing.T) {
 	s := newStore(line.NewRuntimes())
+	rec := s.open(jobKey)
 	for _, waits := range []bool{true, false} {
-		rec := s.open(jobKey)
-		end := s.beginTurn(jobKey)
-		if rec.await(true); end() {
-			t.Error("looked at again, though nothing has changed")
-		}
-		if keys := s.waiters(); len(keys) != 1 {
-			t.Errorf("between two turns %v wait", keys)
-		}
-		end = s.beginTurn(jobKey)
-		if keys := s.waiters(); len(keys) > 0 {
-			t.Errorf("%v are enqueued while they have their turn", keys)
-		}
-		if rec.await(waits); end() != waits || len(s.turns) > 0 {
-			t.Errorf("waits on: %t; looked at again: %t", waits, !waits)
+		for _, why := range [][]leftOut{{ofWalk}, {ofChange}, {ofWalk, ofChange}, {ofChange, ofWalk}} {
+			end := s.reconciles(jobKey)
+			if rec.await(true); end() != ofNothing {
+				t.Error("looked at again, though nothing has changed")
+			}
+			if keys := s.waiters(ofWalk); len(keys) != 1 {
+				t.Errorf("%v wait that aren't reconciled", keys)
+			}
+			end = s.reconciles(jobKey)
+			want := ofNothing
+			for _, w := range why {
+				if keys := s.waiters(w); len(keys) > 0 {
+					t.Errorf("%v are enqueued while they are reconciled", keys)
+				}
+				if waits {
+					want = max(want, w)
+				}
+			}
+			rec.await(waits)
+			if got := end(); got != want || len(s.reconciling) > 0 {
+				t.Errorf("left out for %v, waits on: %t: looked at again for %v", why, waits, got)
+			}
 		}
 	}
 }

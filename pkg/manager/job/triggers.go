@@ -98,7 +98,7 @@ func (t *triggers) EnqueueRelated(keys ...types.NamespacedName) {
 }
 
 // EnqueueUnplaced has all Jobs reconciled that wait for capacity.
-func (t *triggers) EnqueueUnplaced() { t.Enqueue(t.store.waiters()...) }
+func (t *triggers) EnqueueUnplaced() { t.Enqueue(t.store.waiters(ofChange)...) }
 
 // enqueueAfterStart has all Jobs reconciled that wait, also those that were never judged.
 func (t *triggers) enqueueAfterStart() {

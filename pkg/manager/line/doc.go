@@ -34,8 +34,9 @@
 // most.
 //
 // A walk has the Jobs reconciled that decide for themselves: heavy ones, those of groups, and those
-// that are divided. After one that finds no room, its namespace rests for nine times as long as
-// that took, and the others that a walk would have asked are asked one by one (rests.go).
+// that are divided. After one of the first two that finds no room, its namespace rests for nine
+// times as long as that took, and the others that a walk would have asked are asked one by one
+// (rests.go).
 //
 // For the Jobs of one namespace, a walk compares a bounded number of nodes with what they need. The
 // next walk goes on where that ended. So it is with the Jobs that wait for a worker that they

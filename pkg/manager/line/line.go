@@ -90,11 +90,16 @@ func New(workers Workers, jobs Jobs, runtimes *Runtimes, clock clock.WithDelayed
 	return l
 }
 
-// look has those Jobs reconciled that may go, in order, and those that wait in no line: they are
-// placed already.
+// look has those Jobs reconciled that may go, in order, and those that wait in no line.
 func (l *Line) look() {
 	l.walk()
-	l.jobs.EnqueueRelated(l.notInLine(l.jobs.AwaitingCapacity())...)
+	l.LookAt(l.jobs.AwaitingCapacity()...)
+}
+
+// LookAt has those of some Jobs reconciled that wait in no line: they are placed already. Walks
+// look at the others.
+func (l *Line) LookAt(keys ...types.NamespacedName) {
+	l.jobs.EnqueueRelated(l.notInLine(keys)...)
 }
 
 // notInLine are those of some Jobs that no walk looks at, or has chosen a worker for.

@@ -26,12 +26,15 @@ const (
 	maxRest   = 10 * time.Second
 )
 
-// rests reports whether a rest of its namespace is for the Job.
-func (w *entry) rests() bool { return !w.isJudgedInWalks() && !w.Exempt }
+// heedsRest reports whether a rest of its namespace is for the Job. No room is kept for a divided
+// one while it isn't asked: others would have all that comes free.
+func (w *entry) heedsRest() bool {
+	return !w.isJudgedInWalks() && !w.Exempt && (!w.Divisible || w.heavy)
+}
 
 // restLocked has a namespace rest if one of its Jobs has decided for itself, and waits.
 func (l *Line) restLocked(w *entry) {
-	if l.waiters[w.Key] != w || !w.rests() || w.began.IsZero() {
+	if l.waiters[w.Key] != w || !w.heedsRest() || w.began.IsZero() {
 		return
 	}
 	now, namespace := l.clock.Now(), w.Key.Namespace
@@ -79,7 +82,7 @@ func (l *Line) settleRestLocked(key types.NamespacedName) {
 // putOff reports whether a Job isn't asked yet, as its namespace rests.
 func (w *walker) putOff(entry *entry) bool {
 	r := w.rests[entry.Key.Namespace]
-	if r == nil || !entry.rests() {
+	if r == nil || !entry.heedsRest() {
 		return false
 	}
 	r.waiting.Add(entry.Key)

@@ -265,6 +265,7 @@ func (l *Line) stopWaiting(of *entry, undecided *types.NamespacedName) {
 func (l *Line) decidedLocked(w *entry) {
 	l.goOnLocked(w.Key)
 	l.restLocked(w)
+	l.settleRestLocked(w.Key)
 }
 
 // goOnLocked goes on with the others if they wait for a Job's decision.

@@ -196,12 +196,12 @@ func (r *reconciler) isMeant(ctx context.Context, s *seen) (bool, error) {
 	return len(all.Items) == 1 && all.Items[0].DeletionTimestamp == nil, nil
 }
 
-// inWorker sends a request to a worker, of which few are under way at a time. Nobody waits for it:
-// one that hangs would keep the Pods of other workers waiting.
+// inWorker sends a request to a worker, of which few are under way at a time, and one for each Pod.
+// Nobody waits for it: one that hangs would keep the Pods of other workers waiting.
 func (r *reconciler) inWorker(ctx context.Context, s *seen, send func() error) ctrl.Result {
-	if r.busy.begin(s.worker) {
+	if r.busy.begin(s.worker, s.name) {
 		go func() {
-			defer r.busy.end(s.worker)
+			defer r.busy.end(s.worker, s.name)
 			workerpanic.Contain(s.worker, func() {
 				if err := send(); err != nil && !errors.Is(err, clusters.ErrNotConnected) && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 					log.FromContext(ctx).Error(err, "A worker refuses what concerns a Pod on the hub", "worker", s.worker)

@@ -6,10 +6,13 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Workers that let each request hang, as many as there may be at a time, keep no look at a Pod
-// waiting. Each of them has few requests under way, and has its next one when one has ended.
+// waiting. Each of them has few requests under way, one for each Pod, and has its next one when one
+// has ended.
 func TestWorkersThatHangHoldNoGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, hangs := &reconciler{}, make(chan struct{})
@@ -22,7 +25,8 @@ func TestWorkersThatHangHoldNoGoroutine(t *testing.T) {
 		const workers = concurrency
 		ask := func() {
 			for i := range 10 * workers {
-				r.inWorker(t.Context(), &seen{snapshot: snapshot{worker: fmt.Sprint(i % workers)}}, send)
+				name := types.NamespacedName{Name: fmt.Sprint(i / workers / 2)} // each Pod asks twice
+				r.inWorker(t.Context(), &seen{name: name, snapshot: snapshot{worker: fmt.Sprint(i % workers)}}, send)
 			}
 			synctest.Wait()
 		}

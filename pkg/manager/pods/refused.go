@@ -6,6 +6,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // How long no shadow of a Job is created that the hub has refused: at first, and at most.
@@ -60,29 +61,32 @@ func (r *refused) left(job types.UID, now time.Time) time.Duration {
 // requestsToOne is how many requests to one worker are under way at a time.
 const requestsToOne = 2
 
-// busy counts the requests to each worker.
+// busy has the Pods for which a request to their worker is under way.
 type busy struct {
 	mu      sync.Mutex
-	workers map[string]int
+	workers map[string]sets.Set[types.NamespacedName]
 }
 
-func (b *busy) begin(worker string) bool {
+func (b *busy) begin(worker string, pod types.NamespacedName) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.workers == nil {
-		b.workers = map[string]int{}
+		b.workers = map[string]sets.Set[types.NamespacedName]{}
 	}
-	if b.workers[worker] >= requestsToOne {
+	if b.workers[worker] == nil {
+		b.workers[worker] = sets.Set[types.NamespacedName]{}
+	}
+	if pods := b.workers[worker]; len(pods) >= requestsToOne || pods.Has(pod) {
 		return false
 	}
-	b.workers[worker]++
+	b.workers[worker].Insert(pod)
 	return true
 }
 
-func (b *busy) end(worker string) {
+func (b *busy) end(worker string, pod types.NamespacedName) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.workers[worker]--; b.workers[worker] == 0 {
+	if b.workers[worker].Delete(pod); len(b.workers[worker]) == 0 {
 		delete(b.workers, worker)
 	}
 }

@@ -53,8 +53,8 @@ func (h *handler) events(w *responseWriter, r *http.Request, req *request) error
 	share := len(p.workers)
 	failed, err := p.each(r.Context(), func(ctx context.Context, at *location) error {
 		found := collected{most: maxEvents / share, bytes: maxEventsBytes / share}
-		ofAll, err := at.collectEvents(ctx, &found, max(maxEventsRead/share, leastEventsRead))
-		if err == nil && !ofAll {
+		complete, err := at.collectEvents(ctx, &found, max(maxEventsRead/share, leastEventsRead))
+		if err == nil && !complete {
 			cut = append(cut, unavailable("worker %q has more Pods of the Job than are read for a request: events of some aren't shown", at.worker))
 		}
 		for _, e := range found.newest() {
@@ -79,10 +79,10 @@ func (h *handler) events(w *responseWriter, r *http.Request, req *request) error
 	return out.end(messages(append(failed, cut...)))
 }
 
-// collectEvents adds the Job's events, until it has read a number of bytes. Not ofAll: it has more
-// Pods than are read, and those of the others are left out.
-func (at *location) collectEvents(ctx context.Context, to *collected, most int) (ofAll bool, err error) {
-	pods, ofAll, err := at.podUIDs(ctx)
+// collectEvents adds the Job's events, until it has read a number of bytes. It isn't complete
+// if the Job has more Pods than are read: events of the others are left out.
+func (at *location) collectEvents(ctx context.Context, to *collected, most int) (complete bool, err error) {
+	pods, complete, err := at.podUIDs(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -94,9 +94,9 @@ func (at *location) collectEvents(ctx context.Context, to *collected, most int) 
 		}
 	}
 	if err := at.listEvents(ctx, fields.Set{"involvedObject.uid": string(at.job.UID)}, enough, add); err != nil || len(pods) == 0 {
-		return ofAll, err
+		return complete, err
 	}
-	return ofAll, at.listEvents(ctx, fields.Set{"involvedObject.kind": "Pod"}, enough, func(e *corev1.Event) {
+	return complete, at.listEvents(ctx, fields.Set{"involvedObject.kind": "Pod"}, enough, func(e *corev1.Event) {
 		if pods.Has(digest.Of(e.InvolvedObject.UID)) {
 			add(e)
 		}

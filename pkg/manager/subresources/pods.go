@@ -24,7 +24,7 @@ func (h *handler) pods(w *responseWriter, r *http.Request, req *request) error {
 	}
 	out := list{to: w, kind: "PodList"}
 	failed, err := p.each(r.Context(), func(ctx context.Context, at *location) error {
-		return at.complete(at.eachChunk(ctx, at.listPods, podChoice{}, maxPodBytes, func(chunk *corev1.PodList) error {
+		return at.errUnless(at.eachChunk(ctx, at.listPods, podChoice{}, maxPodBytes, func(chunk *corev1.PodList) error {
 			defer w.within(p.timeout)()
 			if err := out.begin(p, chunk.ResourceVersion); err != nil {
 				return err
@@ -81,9 +81,9 @@ func (at *location) eachChunk(
 	return pods.each(ctx, metav1.ListOptions{LabelSelector: w.narrow(at.selector), Limit: podsPerChunk})
 }
 
-// complete makes an error of a list that isn't.
-func (at *location) complete(is bool, err error) error {
-	if err == nil && !is {
+// errUnless makes an error of a list that isn't complete.
+func (at *location) errUnless(complete bool, err error) error {
+	if err == nil && !complete {
 		return unavailable("worker %q has more Pods of the Job than are read for a request: name the Pod, or its index", at.worker)
 	}
 	return err
@@ -149,7 +149,7 @@ func (at *location) pod(ctx context.Context, w podChoice, r rank) (*corev1.Pod, 
 		return at.named(ctx, w)
 	}
 	var best *corev1.Pod
-	err := at.complete(at.eachChunk(ctx, at.listPods, w, maxSearchedBytes, func(chunk *corev1.PodList) error {
+	err := at.errUnless(at.eachChunk(ctx, at.listPods, w, maxSearchedBytes, func(chunk *corev1.PodList) error {
 		for i := range chunk.Items {
 			if best == nil || r.better(&chunk.Items[i], best) {
 				best = slim(&chunk.Items[i])

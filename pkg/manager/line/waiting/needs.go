@@ -42,8 +42,10 @@ func numberOf(worker string) (number int, all []string) {
 
 // Get returns what a Job lacks in a worker; false: the worker can't have room for it.
 func (n *Needs) Get(worker string) (need Need, possible bool) {
-	number, _ := numberOf(worker)
-	if number >= len(n.of) || n.of[number] == 0 {
+	numbers.Lock()
+	number, known := numbers.of[worker]
+	numbers.Unlock()
+	if !known || number >= len(n.of) || n.of[number] == 0 {
 		return Need{}, false
 	}
 	return n.different[n.of[number]-1], true
