@@ -11,7 +11,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
@@ -101,4 +103,47 @@ func TestMarksOfAShardRemovedBeforeTheHubKnows(t *testing.T) {
 	if slices.ContainsFunc(w.events, func(e string) bool { return strings.Contains(e, v1alpha1.EventMirrored) }) {
 		w.fail("events: %q", w.events)
 	}
+}
+
+// The worker of a shard doesn't start it, and another has room: the shard leaves its worker.
+func TestShardThatIsStuckLeaves(t *testing.T) {
+	w := newWorld(t)
+	w.worker("b").idle = true
+	w.submits(divisible(16, 16))
+	w.step(5*time.Minute + 10*time.Second)
+	w.worker("b").idle = false
+	w.step(time.Minute)
+	if left := hubstate.Get(w.hub.jobs[jobKey], hubstate.Shards); left != "a=0-7" {
+		w.fail("the shards are %s", left)
+	}
+	w.finishAll()
+	w.expectComplete("0-15")
+}
+
+var shardSituations = []situation{
+	{dispatch.InShards, isDivided, nil},
+	{dispatch.Undecipherable, func(w *world) {
+		isDivided(w)
+		w.edits("edits the shards", kept(hubstate.Shards, "a=0-7;b=3-9"))
+	}, []string{"event: InvalidAnnotation"}},
+	{dispatch.PartSettled, func(w *world) {
+		isDivided(w)
+		w.worker("b").finishes(4)
+		w.step(time.Second)
+		w.worker("b").finishes(2)
+		w.step(time.Second)
+		w.worker("b").loses()
+	}, nil},
+	{dispatch.PartStopping, func(w *world) {
+		isDivided(w)
+		w.worker("b").idle = true
+		w.worker("b").drains(true)
+		w.run()
+	}, nil},
+	{dispatch.MirrorOutdated, func(w *world) {
+		isDivided(w)
+		w.suspends()
+		w.step(time.Second)
+		w.worker("b").api.change(jobKey, annotated(v1alpha1.AnnotationIndexes, "0-3"))
+	}, []string{"b: delete", "event: MirrorRecreated"}},
 }
