@@ -75,10 +75,14 @@ func (h *hubWrites) end(w *hubWrite) (next []types.NamespacedName, isShown bool)
 	seen := h.underway[w.key]
 	delete(h.underway, w.key)
 	next = h.waiting.Next(dispatch.BusyFrom - len(h.underway))
-	if seen != "" && seen != w.answer {
-		next = append(next, w.key)
+	switch seen {
+	case "":
+		return next, false
+	case w.answer:
+		return next, true
+	default:
+		return append(next, w.key), false
 	}
-	return next, seen != "" && seen == w.answer
 }
 
 // note takes note of whether a Job waits for the hub. If that isn't busy any more, it has the Job

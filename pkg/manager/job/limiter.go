@@ -81,7 +81,10 @@ func (l *limiter) mostLocked() int { return max(min(l.limit, l.all/(len(l.worker
 
 // release gives the place back, and wakes the deferred Jobs whose turn it is.
 func (l *limiter) release(worker string) {
-	l.free(worker, func(w *workerLimit) { w.busy-- })
+	l.wake(func() []types.NamespacedName {
+		l.workers[worker].busy--
+		return l.nextLocked(worker)
+	})
 }
 
 // began must be called when a reconcile begins.
@@ -98,37 +101,33 @@ func (l *limiter) began(key types.NamespacedName) {
 // ended must be called when a reconcile has ended: a Job that was woken before it needs no place
 // any more.
 func (l *limiter) ended(key types.NamespacedName) {
-	for _, worker := range l.wokenFor(key) {
-		l.free(worker, func(w *workerLimit) { delete(w.woken, key) })
-	}
-}
-
-func (l *limiter) wokenFor(key types.NamespacedName) (workers []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for worker, w := range l.workers {
-		if w.woken[key] {
-			workers = append(workers, worker)
+	l.wake(func() (next []types.NamespacedName) {
+		for worker, w := range l.workers {
+			if w.woken[key] {
+				delete(w.woken, key)
+				next = append(next, l.nextLocked(worker)...)
+			}
 		}
-	}
-	return workers
+		return next
+	})
 }
 
-// free frees something of a worker, and wakes as many Jobs as there's room for.
-func (l *limiter) free(worker string, free func(*workerLimit)) {
-	if next := l.freed(worker, free); len(next) > 0 {
+// wake enqueues the Jobs that there's room for once something is freed.
+func (l *limiter) wake(free func() []types.NamespacedName) {
+	if next := l.locked(free); len(next) > 0 {
 		l.enqueue(next...)
 	}
 }
 
-func (l *limiter) freed(worker string, free func(*workerLimit)) []types.NamespacedName {
+func (l *limiter) locked(free func() []types.NamespacedName) []types.NamespacedName {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return free()
+}
+
+// nextLocked are as many Jobs as a worker has room for, which count as woken from now on.
+func (l *limiter) nextLocked(worker string) []types.NamespacedName {
 	w := l.workers[worker]
-	if w == nil {
-		return nil
-	}
-	free(w)
 	next := w.deferred.Next(l.mostLocked() - w.busy - len(w.woken))
 	for _, key := range next {
 		w.woken[key] = false

@@ -26,8 +26,8 @@ const (
 	maxRest   = 10 * time.Second
 )
 
-// heedsRest reports whether a rest of its namespace is for the Job. No room is kept for a divided
-// one while it isn't asked: others would have all that comes free.
+// heedsRest reports whether a rest of its namespace is for the Job: not for a divided one, unless
+// it's heavy. No room is kept for it while it isn't asked: others would have all that comes free.
 func (w *entry) heedsRest() bool {
 	return !w.isJudgedInWalks() && !w.Exempt && (!w.Divisible || w.heavy)
 }
