@@ -182,7 +182,7 @@ func readerOf(class requestClass, resp *http.Response, format string, from io.Re
 		}
 		return values.next
 	case hasEvents(resp):
-		return func() ([]byte, int64, error) { return readFrame(from) }
+		return (&frameReader{from: from}).next
 	default:
 		return func() ([]byte, int64, error) { return readObject(from, limit) }
 	}
@@ -263,28 +263,36 @@ func readObject(from io.Reader, limit int) (data []byte, decoded int64, err erro
 }
 
 // usualFrame is how large most events are at most: no more memory is taken before the bytes have
-// come.
+// come, or kept for the next event.
 const usualFrame = 16 << 10
 
-// readFrame reads an event of a watch in protobuf, which has its length in four bytes before it.
-// It returns what the event becomes, too.
-func readFrame(from io.Reader) (data []byte, decoded int64, err error) {
+// frameReader reads the events of a watch in protobuf, each of which has its length in four bytes
+// before it.
+type frameReader struct {
+	from io.Reader
+	read bytes.Buffer // the last event, which has been taken when the next one is read
+}
+
+// next returns the next event, and what it becomes.
+func (r *frameReader) next() (data []byte, decoded int64, err error) {
 	var header [4]byte
-	if _, err := io.ReadFull(from, header[:]); err != nil {
+	if _, err := io.ReadFull(r.from, header[:]); err != nil {
 		return nil, 0, err
 	}
 	length := binary.BigEndian.Uint32(header[:])
 	if length > maxEventBytes {
 		return nil, 0, errTooLarge
 	}
-	var frame bytes.Buffer
-	frame.Grow(len(header) + int(min(length, usualFrame)) + bytes.MinRead)
-	frame.Write(header[:])
-	if _, err := io.CopyN(&frame, from, int64(length)); err != nil {
+	if r.read.Reset(); r.read.Cap() > 2*usualFrame {
+		r.read = bytes.Buffer{}
+	}
+	r.read.Grow(len(header) + int(min(length, usualFrame)) + bytes.MinRead)
+	r.read.Write(header[:])
+	if _, err := io.CopyN(&r.read, r.from, int64(length)); err != nil {
 		return nil, 0, err
 	}
-	if decoded, err = checkEvent(frame.Bytes()[len(header):]); err != nil {
+	if decoded, err = checkEvent(r.read.Bytes()[len(header):]); err != nil {
 		return nil, 0, err
 	}
-	return frame.Bytes(), decoded, nil
+	return r.read.Bytes(), decoded, nil
 }

@@ -32,8 +32,11 @@ var magic = []byte("k8s\x00")
 // too large, or decoded refuses what it has. What client-go refuses to decode passes.
 func checkObject(data []byte) (size int64, err error) {
 	raw, ok := bytes.CutPrefix(data, magic)
-	var envelope runtime.Unknown
-	if !ok || envelope.Unmarshal(raw) != nil {
+	if !ok {
+		return 0, nil
+	}
+	envelope, ok := unwrap(raw)
+	if !ok {
 		return 0, nil
 	}
 	gv, err := schema.ParseGroupVersion(envelope.APIVersion)
@@ -44,19 +47,45 @@ func checkObject(data []byte) (size int64, err error) {
 	if gv.Group == metav1.GroupName {
 		kinds = metadata
 	}
-	object, err := kinds.New(gv.WithKind(envelope.Kind))
+	of, err := typeOf(kinds, gv.WithKind(envelope.Kind))
 	if err != nil {
 		return 0, errTooLarge // without a kind, client-go takes it for what it has asked for
 	}
-	size, err = decoded.Message(reflect.TypeOf(object).Elem(), envelope.Raw, maxDecodedBytes)
+	size, err = decoded.Message(of, envelope.Raw, maxDecodedBytes)
 	if err == nil && size > maxDecodedBytes {
 		err = errTooLarge
 	}
 	return size, err
 }
 
+// unwrap returns the envelope of an object, whose content isn't copied if it needn't be.
+func unwrap(raw []byte) (envelope runtime.Unknown, ok bool) {
+	var meta, apiVersion, kind, encoding, contentType []byte
+	if decoded.Plain(raw, &meta, &envelope.Raw, &encoding, &contentType) && decoded.Plain(meta, &apiVersion, &kind) {
+		envelope.APIVersion, envelope.Kind = string(apiVersion), string(kind)
+		return envelope, true
+	}
+	envelope = runtime.Unknown{}
+	return envelope, envelope.Unmarshal(raw) == nil
+}
+
+func typeOf(kinds *runtime.Scheme, kind schema.GroupVersionKind) (reflect.Type, error) {
+	if of := kinds.AllKnownTypes()[kind]; of != nil {
+		return of, nil
+	}
+	object, err := kinds.New(kind) // it may be of no version
+	if err != nil {
+		return nil, err
+	}
+	return reflect.TypeOf(object).Elem(), nil
+}
+
 // checkEvent is checkObject for an event of a watch.
 func checkEvent(frame []byte) (size int64, err error) {
+	var kind, object, raw []byte
+	if decoded.Plain(frame, &kind, &object) && decoded.Plain(object, &raw) {
+		return checkObject(raw)
+	}
 	var event metav1.WatchEvent
 	if event.Unmarshal(frame) != nil {
 		return 0, nil
