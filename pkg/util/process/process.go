@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
+	uberzap "go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
@@ -85,7 +86,7 @@ func (f *Flags) logger(out io.Writer) (logr.Logger, error) {
 	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil || !slices.Contains(logLevels, f.logLevel) {
 		return logr.Logger{}, fmt.Errorf("--log-level %q: must be one of %s", f.logLevel, strings.Join(logLevels, ", "))
 	}
-	options := []zap.Opts{zap.WriteTo(out), zap.Level(level), zap.StacktraceLevel(zapcore.DPanicLevel)}
+	options := []zap.Opts{zap.WriteTo(out), zap.Level(level), zap.StacktraceLevel(zapcore.DPanicLevel), zap.RawZapOpts(uberzap.WrapCore(withLazyValues))}
 	readable := func(c *zapcore.EncoderConfig) { c.EncodeTime = zapcore.ISO8601TimeEncoder }
 	switch f.logFormat {
 	case "json":
