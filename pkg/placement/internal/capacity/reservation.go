@@ -30,7 +30,8 @@ type reservation struct {
 	pending *list.Element
 }
 
-// slots counts Pods per node.
+// slots counts Pods per node; nil: there are none, as most reservations hold none once their Pods
+// are bound.
 type slots map[*node]int64
 
 func (s slots) sum() int64 {
@@ -42,15 +43,21 @@ func (s slots) sum() int64 {
 }
 
 // add changes one node's count; a count of zero isn't kept.
-func (s slots) add(n *node, count int64) {
-	if s[n] += count; s[n] == 0 {
-		delete(s, n)
+func (s *slots) add(n *node, count int64) {
+	if *s == nil {
+		*s = slots{}
+	}
+	if (*s)[n] += count; (*s)[n] == 0 {
+		delete(*s, n)
+	}
+	if len(*s) == 0 {
+		*s = nil
 	}
 }
 
 func (l *Ledger) newReservation(namespace string, shape *Shape) *reservation {
 	l.nextNumber++
-	return &reservation{number: l.nextNumber, namespace: namespace, shape: shape, bound: slots{}, held: slots{}}
+	return &reservation{number: l.nextNumber, namespace: namespace, shape: shape}
 }
 
 // fits is how many more of its Pods fit on a node.

@@ -78,7 +78,7 @@ func shapeOf(pod *corev1.Pod, unit Resources) *Shape {
 	slices.SortFunc(s.others, func(a, b other) int { return cmp.Compare(a.name, b.name) })
 	s.work += len(s.others) / othersPerWork
 	s.key, s.bytes = s.hash(&pod.Spec), s.bytesOf(&pod.Spec)
-	return s
+	return shared(s)
 }
 
 // othersPerWork is how many amounts are compared in the time of a plain comparison.
