@@ -41,43 +41,42 @@ type other struct {
 // ShapeOf is the Shape of the Pods that a template makes. Limits stand in for requests that are
 // left out, as in SetDefaults_Pod of the API server, which fills in Pods but not templates.
 func ShapeOf(template *corev1.PodTemplateSpec) *Shape {
-	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
-	return shapeOf(pod, TemplateRequests(&template.Spec))
+	return shapeOf(&template.Spec, template.Labels, TemplateRequests(&template.Spec))
 }
 
 // LightShapeOf is the Shape by which room is held for the Pods that a template makes, and looked
 // for, which takes many comparisons: it leaves out what would make each of them long.
 func LightShapeOf(template *corev1.PodTemplateSpec) *Shape {
-	return ShapeOf(&corev1.PodTemplateSpec{ObjectMeta: template.ObjectMeta, Spec: *lightened(&template.Spec)})
+	spec := lightened(&template.Spec)
+	return shapeOf(spec, template.Labels, TemplateRequests(spec))
 }
 
 // shapeOfPod is the LightShapeOf a Pod that an API server has filled in.
 func shapeOfPod(pod *corev1.Pod) *Shape {
-	return shapeOf(&corev1.Pod{ObjectMeta: pod.ObjectMeta, Spec: *lightened(&pod.Spec)}, PodRequests(pod))
+	return shapeOf(lightened(&pod.Spec), pod.Labels, PodRequests(pod))
 }
 
 // shapeOf leaves out what has too much to be compared with nodes.
-func shapeOf(pod *corev1.Pod, unit Resources) *Shape {
-	spec, _ := Judged(&pod.Spec)
-	pod = &corev1.Pod{ObjectMeta: pod.ObjectMeta, Spec: *spec}
+func shapeOf(spec *corev1.PodSpec, labels map[string]string, unit Resources) *Shape {
+	spec, _ = Judged(spec)
 	s := &Shape{
 		unit:        unit,
-		affinity:    requiredOf(&pod.Spec),
-		selective:   len(pod.Spec.NodeSelector) > 0 || requiredTerms(&pod.Spec) != nil,
-		tolerations: pod.Spec.Tolerations,
-		nodeName:    pod.Spec.NodeName,
-		onePerNode:  excludesItself(pod),
-		work:        1 + NodeWorkOf(&pod.Spec).once/TermWeight,
+		affinity:    requiredOf(spec),
+		selective:   len(spec.NodeSelector) > 0 || requiredTerms(spec) != nil,
+		tolerations: spec.Tolerations,
+		nodeName:    spec.NodeName,
+		onePerNode:  excludesItself(spec, labels),
+		work:        1 + NodeWorkOf(spec).once/TermWeight,
 	}
-	if pod.Spec.OS != nil {
-		s.os = pod.Spec.OS.Name
+	if spec.OS != nil {
+		s.os = spec.OS.Name
 	}
 	for name, amount := range unit.Others {
 		s.others = append(s.others, other{name: name, amount: amount})
 	}
 	slices.SortFunc(s.others, func(a, b other) int { return cmp.Compare(a.name, b.name) })
 	s.work += len(s.others) / othersPerWork
-	s.key, s.bytes = s.hash(&pod.Spec), s.bytesOf(&pod.Spec)
+	s.key, s.bytes = s.hash(spec), s.bytesOf(spec)
 	return shared(s)
 }
 
@@ -235,24 +234,24 @@ func requiredTerms(spec *corev1.PodSpec) *corev1.NodeSelector {
 	return spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 }
 
-// excludesItself reports whether two Pods like this one can't be on the same node: they hold a port
+// excludesItself reports whether two Pods of a template can't be on the same node: they hold a port
 // of the host, or require anti-affinity by hostname to Pods with their own labels.
-func excludesItself(pod *corev1.Pod) bool {
-	return len(HostPorts(&pod.Spec)) > 0 || avoidsItself(pod)
+func excludesItself(spec *corev1.PodSpec, labels map[string]string) bool {
+	return len(HostPorts(spec)) > 0 || avoidsItself(spec, labels)
 }
 
-func avoidsItself(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(JudgedTerms(RequiredAntiAffinity(&pod.Spec)), func(t corev1.PodAffinityTerm) bool {
-		return t.TopologyKey == corev1.LabelHostname && selectsItself(&t, pod)
+func avoidsItself(spec *corev1.PodSpec, labels map[string]string) bool {
+	return slices.ContainsFunc(JudgedTerms(RequiredAntiAffinity(spec)), func(t corev1.PodAffinityTerm) bool {
+		return t.TopologyKey == corev1.LabelHostname && selectsItself(&t, labels)
 	})
 }
 
 // selectsItself reads a term's selector against the Pod's own labels. matchLabelKeys hold for Pods
 // of the same template; mismatchLabelKeys never do. Terms over other namespaces are left to the
 // scheduler.
-func selectsItself(term *corev1.PodAffinityTerm, pod *corev1.Pod) bool {
+func selectsItself(term *corev1.PodAffinityTerm, labels map[string]string) bool {
 	if len(term.Namespaces) > 0 || term.NamespaceSelector != nil || len(term.MismatchLabelKeys) > 0 {
 		return false
 	}
-	return selects(term.LabelSelector, pod.Labels)
+	return selects(term.LabelSelector, labels)
 }
