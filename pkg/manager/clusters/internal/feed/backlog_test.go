@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/utils/clock"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/packed"
@@ -70,6 +70,14 @@ func TestLargeEventsWait(t *testing.T) {
 	}
 }
 
+// mustGoOn is told of a watch that must not fail.
+type mustGoOn struct{ *testing.T }
+
+func (mustGoOn) lasts() <-chan time.Time { return nil }
+func (mustGoOn) succeeded()              {}
+
+func (t mustGoOn) failed(err error, _ <-chan struct{}) { t.Error(err) }
+
 func largeEventsWait(t *testing.T, into *intake, to func(take func()) sink, event func(i int) (watch.EventType, runtime.Object)) {
 	const all = 40
 	taken, let := 0, make(chan struct{})
@@ -83,7 +91,7 @@ func largeEventsWait(t *testing.T, into *intake, to func(take func()) sink, even
 		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
 			events := watch.NewRaceFreeFake()
 			watches <- events
-			return into.watch(events, clock.RealClock{}, func(err error) { t.Error(err) }), nil
+			return into.watch(events, mustGoOn{t}), nil
 		},
 	}
 	informer, _ := to(func() { <-let; taken++ })(

@@ -1,6 +1,8 @@
 package feed
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -12,42 +14,106 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
 )
 
-// busy answers each request with 429, as its answer or in it, and counts them.
-type busy struct {
-	requests atomic.Int32
-	inEvent  bool
+// failing answers each request for a watch with an error, as its answer or in an event, and counts
+// them.
+type failing struct {
+	watches atomic.Int32
+	reason  metav1.StatusReason
+	code    int
+	inEvent bool
 }
 
-func (b *busy) RoundTrip(req *http.Request) (*http.Response, error) {
-	b.requests.Add(1)
-	if b.inEvent {
-		event := `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429}}`
+func (f *failing) RoundTrip(req *http.Request) (*http.Response, error) {
+	answer := func(code int, body string) (*http.Response, error) {
 		return &http.Response{
-			StatusCode: http.StatusOK, Request: req, Body: io.NopCloser(strings.NewReader(event)), Header: http.Header{"Content-Type": {"application/json"}},
+			StatusCode: code, Request: req, Body: io.NopCloser(strings.NewReader(body)), Header: http.Header{"Content-Type": {"application/json"}},
 		}, nil
 	}
-	return &http.Response{StatusCode: http.StatusTooManyRequests, Request: req, Body: http.NoBody, Header: http.Header{}}, nil
+	f.watches.Add(1)
+	status := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d}`, f.reason, f.code)
+	if f.inEvent {
+		return answer(http.StatusOK, `{"type":"ERROR","object":`+status+`}`)
+	}
+	return answer(f.code, status)
 }
 
-// TestAnAPIServerThatIsTooBusy: a watch is opened less and less often, the failure is known, and an
-// informer that is stopped meanwhile ends at once.
-func TestAnAPIServerThatIsTooBusy(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { testTooBusy(t, &busy{}) })
+// TestWatchesThatTheAPIServerAnswersWithAnError: a watch is opened less and less often, the failure
+// is known since its begin, and an informer that is stopped meanwhile ends at once.
+func TestWatchesThatTheAPIServerAnswersWithAnError(t *testing.T) {
+	for name, server := range map[string]*failing{
+		"it's too busy":            {reason: metav1.StatusReasonTooManyRequests, code: 429},
+		"an event: it's too busy":  {reason: metav1.StatusReasonTooManyRequests, code: 429, inEvent: true},
+		"an event: internal error": {reason: metav1.StatusReasonInternalError, code: 500, inEvent: true},
+		"an event: it has expired": {reason: metav1.StatusReasonExpired, code: 410, inEvent: true},
+		"an event: no reason":      {inEvent: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { testFailingWatches(t, server) })
+		})
+	}
 }
 
-// TestAWatchThatSaysTooBusy is the same of one that is opened, and says so then, each time.
-func TestAWatchThatSaysTooBusy(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { testTooBusy(t, &busy{inEvent: true}) })
+func testFailingWatches(t *testing.T, server *failing) {
+	t.Helper()
+	i := nodeInformer(t, server)
+	i.start(t.Context())
+	<-time.After(10 * time.Minute)
+	synctest.Wait()
+	if n := server.watches.Load(); n < 15 || n > 80 {
+		t.Errorf("%d watches in 10 minutes", n)
+	}
+	if f := i.lastFailure(); f == nil || apierrors.ReasonForError(f.err) != server.reason || time.Since(f.since) < 9*time.Minute {
+		t.Errorf("the failure is %+v", f)
+	}
+	stopped := time.Now()
+	if i.stop(); time.Since(stopped) > 0 {
+		t.Errorf("it ends after %s", time.Since(stopped))
+	}
 }
 
-func testTooBusy(t *testing.T, server *busy) {
+// expiring answers a watch with an ERROR event that its resourceVersion has expired, once, and then
+// with nothing.
+type expiring struct {
+	failing
+}
+
+func (e *expiring) RoundTrip(req *http.Request) (*http.Response, error) {
+	res, err := e.failing.RoundTrip(req)
+	if e.watches.Load() > 1 {
+		_ = res.Body.Close()
+		body, w := io.Pipe()
+		context.AfterFunc(req.Context(), func() { _ = w.Close() })
+		res.Body = body
+	}
+	return res, err
+}
+
+// TestAnExpiredVersionIsNoFailure: after a long outage, an honest API server says so once.
+func TestAnExpiredVersionIsNoFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &expiring{failing: failing{reason: metav1.StatusReasonExpired, code: 410, inEvent: true}}
+		i := nodeInformer(t, server)
+		i.start(t.Context())
+		<-time.After(time.Minute)
+		synctest.Wait()
+		if f := i.lastFailure(); f != nil || server.watches.Load() != 2 {
+			t.Errorf("%+v, %d watches", f, server.watches.Load())
+		}
+		i.stop()
+	})
+}
+
+// nodeInformer lists no nodes, and watches them at a server.
+func nodeInformer(t *testing.T, server http.RoundTripper) *informer {
 	t.Helper()
 	l, err := link.New(link.Options{QPS: 1, Burst: 1, Clock: clock.RealClock{}, Wake: func() {}})
 	if err != nil {
@@ -60,21 +126,15 @@ func testTooBusy(t *testing.T, server *busy) {
 		t.Fatal(err)
 	}
 	seen := &seenNodes{nodes: map[string]*corev1.Node{}}
-	i := newInformer(informerSource{
+	into := fanOut[string, *corev1.Node]{(*corev1.Node).GetName, []store[string, *corev1.Node]{seen}, func() {}}
+	return newInformer(informerSource{
 		link: l, api: api, resource: "nodes", narrow: func(*metav1.ListOptions) {}, intake: nodeIntake(),
-		sink: fanOut[string, *corev1.Node]{(*corev1.Node).GetName, []store[string, *corev1.Node]{seen}, func() {}}.sink,
+		sink: func(from cache.ListerWatcher, intake *intake, onEnd cache.WatchErrorHandlerWithContext) (runner, synced) {
+			lw, _ := from.(*cache.ListWatch)
+			lw.ListWithContextFunc = func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+				return &corev1.NodeList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}}, nil
+			}
+			return into.sink(from, intake, onEnd)
+		},
 	}, func() {})
-	i.start(t.Context())
-	<-time.After(10 * time.Minute)
-	synctest.Wait()
-	if n := server.requests.Load(); n < 20 || n > 80 {
-		t.Errorf("%d requests in 10 minutes", n)
-	}
-	if f := i.lastFailure(); f == nil || !apierrors.IsTooManyRequests(f.err) || !server.inEvent && time.Since(f.since) < 9*time.Minute {
-		t.Errorf("the failure is %+v", f)
-	}
-	stopped := time.Now()
-	if i.stop(); time.Since(stopped) > 0 {
-		t.Errorf("it ends after %s", time.Since(stopped))
-	}
 }

@@ -25,8 +25,11 @@ import (
 // watchesPerSecond and watchBurst bound how often an informer opens a watch.
 const watchesPerSecond, watchBurst = 1, 10
 
-// minBusyPause and maxBusyPause bound the pause after the API server was too busy for a watch.
-const minBusyPause, maxBusyPause = time.Second, 15 * time.Second
+// minPause and maxPause bound the pause after the API server answered a watch with an error.
+const minPause, maxPause = time.Second, 15 * time.Second
+
+// watchLasts is how long a watch that followed such an error must go on to count as a success.
+const watchLasts = time.Second
 
 // watchLogLevel is the verbosity from which the ends of watches are logged.
 const watchLogLevel = 4
@@ -46,8 +49,11 @@ type informer struct {
 	// opens paces the watches: client-go opens one again at once that has had an event.
 	opens             *rate.Limiter
 	listing, watching failures
-	cancel            context.CancelFunc
-	running           sync.WaitGroup
+	// errorAnswers counts the watches in a row that the API server answered with an error: that it's
+	// too busy, or an ERROR event.
+	errorAnswers atomic.Int32
+	cancel       context.CancelFunc
+	running      sync.WaitGroup
 }
 
 // informerSource says what an informer lists and watches.
@@ -116,7 +122,7 @@ func (i *informer) listWatch(from informerSource) *cache.ListWatch {
 				return nil, err
 			}
 			i.record(&i.listing, nil) // the API server may list by a watch
-			return from.intake.watch(events, i.clock, func(err error) { i.record(&i.watching, err) }), nil
+			return from.intake.watch(events, i), nil
 		},
 	}
 }
@@ -124,18 +130,41 @@ func (i *informer) listWatch(from informerSource) *cache.ListWatch {
 // open opens a watch, when the API server isn't too busy for it. A reflector that waits for that
 // itself goes on when it's stopped.
 func (i *informer) open(ctx context.Context, request *rest.Request) (watch.Interface, error) {
-	for pause := minBusyPause; ; pause = min(2*pause, maxBusyPause) {
+	for ctx.Err() == nil {
 		events, err := request.Watch(ctx)
-		i.record(&i.watching, err)
-		if !apierrors.IsTooManyRequests(err) {
-			return events, err
+		switch {
+		case apierrors.IsTooManyRequests(err):
+			i.failed(err, ctx.Done())
+			continue
+		case err != nil || i.errorAnswers.Load() == 0:
+			i.record(&i.watching, err)
 		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-i.clock.After(wait.Jitter(pause, 1)):
-		}
+		return events, err
 	}
+	return nil, ctx.Err()
+}
+
+// failed records that the API server answered a watch with an error, or sent what can't be taken,
+// and waits, the longer, the more did in a row. The first that says that its resourceVersion has
+// expired is none: it's what an API server says after a long outage.
+func (i *informer) failed(err error, done <-chan struct{}) {
+	n := i.errorAnswers.Add(1)
+	if n == 1 && (apierrors.IsResourceExpired(err) || apierrors.IsGone(err)) {
+		return
+	}
+	i.record(&i.watching, err)
+	select {
+	case <-done:
+	case <-i.clock.After(wait.Jitter(min(minPause<<min(n-1, 10), maxPause), 1)):
+	}
+}
+
+func (i *informer) lasts() <-chan time.Time { return i.clock.After(watchLasts) }
+
+// succeeded records that a watch has.
+func (i *informer) succeeded() {
+	i.errorAnswers.Store(0)
+	i.record(&i.watching, nil)
 }
 
 // list begins when the gate is open: the time at the gate isn't the list's.

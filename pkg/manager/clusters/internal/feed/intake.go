@@ -5,14 +5,13 @@ import (
 	"net/http"
 	"reflect"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/utils/clock"
 
 	"github.com/jobferry/jobferry/pkg/manager/packed"
 	"github.com/jobferry/jobferry/pkg/manager/workerpanic"
@@ -200,7 +199,7 @@ func (i *intake) pass(event watch.Event) (passed watch.Event, pass bool, err err
 			return event, false, err
 		}
 	}
-	if event.Type == watch.Bookmark || event.Type == watch.Error {
+	if event.Type == watch.Bookmark {
 		if endsInitial(event) {
 			i.complete()
 		}
@@ -295,17 +294,24 @@ func (i *intake) waiting(o any) int64 {
 type takenWatch struct {
 	from   watch.Interface
 	intake *intake
-	failed func(error)
-	clock  clock.Clock
+	of     watcher
 	result chan watch.Event
 	done   chan struct{}
 	stop   sync.Once
 }
 
-// watch takes the objects of a watch. What can't be taken ends it, and is passed to failed, as is
-// that the API server is too busy.
-func (i *intake) watch(from watch.Interface, clock clock.Clock, failed func(error)) watch.Interface {
-	w := &takenWatch{from: from, intake: i, failed: failed, clock: clock, result: make(chan watch.Event), done: make(chan struct{})}
+// watcher is told how a watch goes.
+type watcher interface {
+	// lasts has the time when the watch that begins now has succeeded.
+	lasts() <-chan time.Time
+	succeeded()
+	// failed may wait until done before the watch ends.
+	failed(err error, done <-chan struct{})
+}
+
+// watch takes the objects of a watch. What can't be taken ends it, as an ERROR event does.
+func (i *intake) watch(from watch.Interface, of watcher) watch.Interface {
+	w := &takenWatch{from: from, intake: i, of: of, result: make(chan watch.Event), done: make(chan struct{})}
 	go w.run()
 	return w
 }
@@ -319,53 +325,54 @@ func (w *takenWatch) Stop() {
 // ResultChan has the events.
 func (w *takenWatch) ResultChan() <-chan watch.Event { return w.result }
 
-// pause waits after the API server was too busy, as informer.open does.
-func (w *takenWatch) pause() {
-	select {
-	case <-w.clock.After(wait.Jitter(maxBusyPause/2, 1)):
-	case <-w.done:
-	}
-}
-
-// errorOf is what ends a watch; nil: the event ends none.
-func errorOf(event watch.Event) error {
-	if event.Type != watch.Error {
-		return nil
-	}
-	return apierrors.FromObject(event.Object)
-}
-
 func (w *takenWatch) run() {
 	defer close(w.result)
 	defer w.from.Stop()
-	for event := range w.from.ResultChan() {
-		if busy := errorOf(event); apierrors.IsTooManyRequests(busy) {
-			w.failed(busy)
-			w.pause()
-			return
-		}
-		passed, pass, err := w.intake.pass(event)
-		if err != nil {
-			w.failed(err)
-			passed, pass = watch.Event{Type: watch.Error, Object: &metav1.Status{
-				Status: metav1.StatusFailure, Code: http.StatusInsufficientStorage, Message: err.Error(),
-			}}, true
-		}
-		if !pass {
-			continue
-		}
-		queued, ok := w.intake.queue(passed, w.done)
-		if !ok {
-			return
-		}
+	for lasts := w.of.lasts(); ; {
 		select {
-		case w.result <- passed:
-		case <-w.done:
-			w.intake.backlog.remove(queued)
-			return
-		}
-		if err != nil {
-			return
+		case <-lasts:
+			w.of.succeeded()
+		case event, open := <-w.from.ResultChan():
+			if !open || !w.pass(event) {
+				return
+			}
 		}
 	}
+}
+
+// pass passes an event on; false: the watch has ended.
+func (w *takenWatch) pass(event watch.Event) bool {
+	passed, pass, err := w.taken(event)
+	if err != nil {
+		w.of.failed(err, w.done)
+	}
+	if !pass {
+		// That it's too busy, a reflector isn't to know: see informer.open.
+		return err == nil
+	}
+	queued, ok := w.intake.queue(passed, w.done)
+	if !ok {
+		return false
+	}
+	select {
+	case w.result <- passed:
+		return err == nil
+	case <-w.done:
+		w.intake.backlog.remove(queued)
+		return false
+	}
+}
+
+// taken makes of an event what is passed on, and returns the error that ends the watch.
+func (w *takenWatch) taken(event watch.Event) (passed watch.Event, pass bool, err error) {
+	if event.Type == watch.Error {
+		err = apierrors.FromObject(event.Object)
+		return event, !apierrors.IsTooManyRequests(err), err
+	}
+	if passed, pass, err = w.intake.pass(event); err != nil {
+		passed, pass = watch.Event{Type: watch.Error, Object: &metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusInsufficientStorage, Message: err.Error(),
+		}}, true
+	}
+	return passed, pass, err
 }

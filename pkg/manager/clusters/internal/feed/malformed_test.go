@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/utils/clock"
 )
 
 // seenNodes are what a store has been told.
@@ -68,7 +67,7 @@ func TestMalformedNamesArentTakenIn(t *testing.T) {
 				return listAll(ctx, options, into, func(context.Context, metav1.ListOptions) (runtime.Object, error) { return listed, nil })
 			},
 			WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
-				return into.watch(events, clock.RealClock{}, func(err error) { t.Error(err) }), nil
+				return into.watch(events, mustGoOn{t}), nil
 			},
 		}
 		informer, _ := fanOut[string, *corev1.Node]{(*corev1.Node).GetName, []store[string, *corev1.Node]{seen}, func() {}}.sink(
