@@ -19,7 +19,7 @@
 // The manager renews a token between one half and two thirds of its lifetime, by the times in the
 // token, so that it doesn't renew the tokens of several workers at once. The rest of the lifetime
 // is for retries. While these fail, the condition TokenRenewed is False, and the metric with the
-// expiry time doesn't change.
+// expiry time doesn't change. Each worker is asked beside the others, and once at a time.
 //
 // A worker writes the times into its tokens, but can't cause many renewals by them. The manager
 // refuses a token that wasn't issued about now, and doesn't ask that worker again for a while.

@@ -19,13 +19,16 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/manager/workerpanic"
 	"github.com/jobferry/jobferry/pkg/util/boundtoken"
 )
 
@@ -37,12 +40,8 @@ import (
 // defaultFraction of a lifetime passes before a token is renewed, and up to a third more.
 const defaultFraction = 0.5
 
-// requestTimeout bounds a request for a token, and concurrency how many there are at a time: some
-// workers that don't answer don't keep the tokens of others from being renewed in time.
-const (
-	requestTimeout = 10 * time.Second
-	concurrency    = 16
-)
+// requestTimeout bounds a request for a token.
+const requestTimeout = 10 * time.Second
 
 // Options of the renewal. What is zero gets its default, but for the required.
 type Options struct {
@@ -74,6 +73,11 @@ type renewer struct {
 	// notBefore is when the worker of each Secret may be asked again, a time.Time by name. One whose
 	// clock is wrong, or that lies about the times in its tokens, isn't asked all the time.
 	notBefore sync.Map
+	// asked has the names of the Secrets whose workers haven't answered yet. However many don't, the
+	// others' tokens are renewed in time.
+	asked sync.Map
+	// answered has the Secrets whose workers have.
+	answered chan event.GenericEvent
 }
 
 // Setup adds the renewal to a manager whose cache has the registration Secrets.
@@ -88,7 +92,7 @@ func Setup(mgr manager.Manager, registry *clusters.Registry, o Options) error {
 	mine := predicate.NewPredicateFuncs(func(object client.Object) bool { return clusters.Registers(object, o.Namespace) })
 	return ctrl.NewControllerManagedBy(mgr).Named("tokens").
 		For(&corev1.Secret{}).WithEventFilter(mine).
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
+		WatchesRawSource(source.Channel(r.answered, &handler.EnqueueRequestForObject{})).
 		Complete(r)
 }
 
@@ -96,7 +100,7 @@ func newRenewer(hub client.Client, w workers, o Options) *renewer {
 	r := &renewer{hub: hub, workers: w, fraction: o.Fraction, clock: o.Clock, expiry: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "jobferry_worker_token_expiration_timestamp_seconds",
 		Help: "When the token of a worker expires that the manager renews, in seconds since the epoch.",
-	}, []string{"worker"})}
+	}, []string{"worker"}), answered: make(chan event.GenericEvent)}
 	if r.fraction == 0 {
 		r.fraction = defaultFraction
 	}
@@ -106,7 +110,7 @@ func newRenewer(hub client.Client, w workers, o Options) *renewer {
 	return r
 }
 
-// Reconcile renews the token of a registration Secret when it's due.
+// Reconcile has the token of a registration Secret renewed when it's due.
 func (r *renewer) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	var secret corev1.Secret
 	if err := r.hub.Get(ctx, request.NamespacedName, &secret); err != nil {
@@ -134,20 +138,35 @@ func (r *renewer) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 			return ctrl.Result{RequeueAfter: left}, nil
 		}
 	}
-	r.notBefore.Store(request.NamespacedName, now.Add(minRetry))
-	err := r.renew(ctx, &secret, due, c)
-	if apierrors.IsConflict(err) {
-		r.notBefore.Delete(request.NamespacedName)
-		// somebody has changed the Secret: perhaps its token
-		return ctrl.Result{RequeueAfter: time.Second}, nil
+	if _, is := r.asked.LoadOrStore(request.NamespacedName, true); !is {
+		go func() {
+			workerpanic.Contain(worker, func() { r.ask(ctx, &secret, due, worker, c) })
+			r.asked.Delete(request.NamespacedName)
+			select {
+			case r.answered <- event.GenericEvent{Object: &secret}:
+			case <-ctx.Done():
+			}
+		}()
 	}
-	if err != nil {
+	return ctrl.Result{}, nil
+}
+
+// ask asks a worker to renew its token, and says when it may be asked again.
+func (r *renewer) ask(ctx context.Context, secret *corev1.Secret, due *renewal, worker string, c client.Client) {
+	again := func(after time.Duration) {
+		r.notBefore.Store(client.ObjectKeyFromObject(secret), r.clock.Now().Add(after))
+	}
+	again(minRetry)
+	switch err := r.renew(ctx, secret, due, c); {
+	case err == nil:
+		again(pauseAfter(r.fraction))
+	case apierrors.IsConflict(err): // somebody has changed the Secret: perhaps its token
+		again(time.Second)
+	default:
 		klog.FromContext(ctx).Error(err, "The token of a worker isn't renewed", "worker", worker, "expires", due.token.Expires)
 		r.workers.Report(worker, failed(due, worker, err))
-		return ctrl.Result{RequeueAfter: retry(due.token, now)}, nil
+		again(retry(due.token, r.clock.Now()))
 	}
-	r.notBefore.Store(request.NamespacedName, now.Add(pauseAfter(r.fraction)))
-	return ctrl.Result{}, nil // the change of the Secret comes back
 }
 
 // renew requests a token, and puts it into the Secret.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -24,6 +25,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/util/boundtoken"
 )
+
+var west = types.NamespacedName{Namespace: "jobferry-system", Name: "west"}
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
@@ -89,7 +92,7 @@ type world struct {
 	t      *testing.T
 	clock  *testingclock.FakePassiveClock
 	hub    client.Client
-	answer func() (string, error)
+	answer func(context.Context) (string, error)
 	asked  []authenticationv1.TokenRequestSpec
 	said   metav1.Condition
 	known  bool
@@ -98,14 +101,14 @@ type world struct {
 
 func (w *world) of(secret string) (string, client.Client, bool) {
 	c := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{SubResourceCreate: func(
-		_ context.Context, _ client.Client, sub string, object, body client.Object, _ ...client.SubResourceCreateOption,
+		ctx context.Context, _ client.Client, sub string, object, body client.Object, _ ...client.SubResourceCreateOption,
 	) error {
 		if sub != "token" || object.GetName() != "hub" || object.GetNamespace() != "jobferry-system" {
 			w.t.Errorf("asked %s of %s", sub, object.GetName())
 		}
 		request := body.(*authenticationv1.TokenRequest)
 		w.asked = append(w.asked, request.Spec)
-		token, err := w.answer()
+		token, err := w.answer(ctx)
 		request.Status.Token = token
 		return err
 	}})
@@ -116,14 +119,25 @@ func (w *world) Report(_ string, c metav1.Condition) { w.said = c }
 
 func newWorld(t *testing.T, secret *corev1.Secret) *world {
 	w := &world{t: t, clock: testingclock.NewFakePassiveClock(noon), hub: fake.NewClientBuilder().WithObjects(secret).Build(), known: true}
-	w.answer = func() (string, error) { return aToken("hub", "1", w.clock.Now(), time.Hour), nil }
+	w.answer = func(context.Context) (string, error) { return aToken("hub", "1", w.clock.Now(), time.Hour), nil }
 	w.renewer = newRenewer(w.hub, w, Options{Clock: w.clock})
 	return w
 }
 
+// sync reconciles the Secret, and once more when the worker has answered.
 func (w *world) sync() reconcile.Result {
 	w.t.Helper()
-	result, err := w.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "jobferry-system", Name: "west"}})
+	result := w.reconcile(west)
+	if result == (reconcile.Result{}) {
+		<-w.answered
+		result = w.reconcile(west)
+	}
+	return result
+}
+
+func (w *world) reconcile(secret types.NamespacedName) reconcile.Result {
+	w.t.Helper()
+	result, err := w.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: secret})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -133,7 +147,7 @@ func (w *world) sync() reconcile.Result {
 func (w *world) token() string {
 	w.t.Helper()
 	var s corev1.Secret
-	if err := w.hub.Get(w.t.Context(), types.NamespacedName{Namespace: "jobferry-system", Name: "west"}, &s); err != nil {
+	if err := w.hub.Get(w.t.Context(), west, &s); err != nil {
 		w.t.Fatal(err)
 	}
 	return boundtoken.Of(s.Data[v1alpha1.KubeconfigKey])
@@ -183,7 +197,7 @@ func TestNotRenewed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			first := aToken("hub", "1", noon, time.Hour)
 			w := newWorld(t, aSecret(first))
-			w.answer = func() (string, error) { return row.answer, row.err }
+			w.answer = func(context.Context) (string, error) { return row.answer, row.err }
 			w.step(45 * time.Minute)
 			next := w.sync().RequeueAfter
 			if w.token() != first || next != 45*time.Second || w.said.Status != metav1.ConditionFalse || !strings.Contains(w.said.Message, row.says) ||
@@ -209,7 +223,9 @@ func TestWorkerWithAWrongClock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			first := aToken("hub", "1", noon.Add(-24*time.Hour), 24*time.Hour+time.Minute)
 			w := newWorld(t, aSecret(first))
-			w.answer = func() (string, error) { return aToken("hub", "1", w.clock.Now().Add(-row.issued), row.lifetime), nil }
+			w.answer = func(context.Context) (string, error) {
+				return aToken("hub", "1", w.clock.Now().Add(-row.issued), row.lifetime), nil
+			}
 			for range 10 {
 				w.sync()
 			}
@@ -236,4 +252,41 @@ func TestNotRegistered(t *testing.T) {
 	if next := w.sync().RequeueAfter; next != minRetry || len(w.asked) != 0 {
 		t.Errorf("after %s, asked %v", next, w.asked)
 	}
+}
+
+// TestManyWorkersHang: a worker's token is renewed at once, however many others don't answer. One of
+// these is asked once at a time.
+func TestManyWorkersHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const hanging = 100
+		w := newWorld(t, aSecret(aToken("hub", "1", noon, time.Hour)))
+		w.step(50 * time.Minute)
+		renew, began := w.answer, time.Now()
+		w.answer = func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		}
+		for i := range 2 * hanging {
+			name := fmt.Sprint("w", i%hanging)
+			if i < hanging {
+				secret := aSecret(aToken("hub", "1", noon, time.Hour), func(s *corev1.Secret) { s.Name = name })
+				if err := w.hub.Create(t.Context(), secret); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.reconcile(types.NamespacedName{Namespace: west.Namespace, Name: name})
+			synctest.Wait()
+		}
+		w.answer = renew
+		w.sync()
+		if token, _ := boundtoken.Parse(w.token()); len(w.asked) != hanging+1 || !token.Issued.After(noon) || time.Since(began) > 0 {
+			t.Errorf("asked %d times, the token was issued at %s, after %s", len(w.asked), token.Issued, time.Since(began))
+		}
+		for range hanging {
+			<-w.answered
+		}
+		if took := time.Since(began); took > requestTimeout {
+			t.Errorf("they are waited for for %s", took)
+		}
+	})
 }
