@@ -14,6 +14,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/line"
 	"github.com/jobferry/jobferry/pkg/manager/tracing/spans"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/mirror/intervals"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 	"github.com/jobferry/jobferry/pkg/placement"
 )
@@ -29,6 +30,7 @@ func (r *Reconciler) divide(ctx context.Context, t *turn, a dispatch.Divide) (re
 	if !r.startup.over() {
 		return result{awaitsCapacity: true}, nil
 	}
+	unconfirmed := r.confirmReturned(ctx, t, d)
 	began := r.clock.Now()
 	decision, next, judged := r.line.Divide(ctx, reserver{t.record}, d, r.question(ctx, t, request))
 	if !judged {
@@ -43,11 +45,7 @@ func (r *Reconciler) divide(ctx context.Context, t *turn, a dispatch.Divide) (re
 		if done.awaitsCapacity {
 			done.after = request.Preference.Opens(request.Since, r.clock.Now())
 		}
-		return done, nil
-	}
-	if returned, err := r.areReturned(ctx, t, d.Present, next); err != nil || !returned {
-		t.record.await(false)
-		return result{}, err
+		return done, unconfirmed
 	}
 	changes := placementOfShards(t.Job, next, a.Stop)
 	job, err := r.writePlacement(ctx, t, changes)
@@ -58,36 +56,52 @@ func (r *Reconciler) divide(ctx context.Context, t *turn, a dispatch.Divide) (re
 	}
 	r.traced(t, spans.Span{Name: spans.Placing, Start: began})
 	done := r.divided(ctx, t, a, d, next)
-	done.changed = true
+	done.changed = true // the next step reads again what couldn't be read
 	return done, nil
 }
 
-// areReturned confirms, by live reads of the mirrors, that no worker can start an index that leaves
-// its shard while its mirror runs. In the cache an index that was given back, then kept, and asked
-// for again looks as if it had been given back already. False: the cache was behind, and its next
-// event enqueues the Job.
-func (r *Reconciler) areReturned(ctx context.Context, t *turn, before, next shards.Placement) (bool, error) {
-	for _, was := range before.Shards {
-		is, stays := next.In(was.Worker)
-		leaves := shards.Amount{Indexes: shards.Remaining(t.Job, was).Indexes.Minus(is.Indexes)}
-		w, registered := r.workers.get(was.Worker)
-		if !stays || leaves.Len() == 0 || !registered {
-			continue
-		}
-		returned := true
-		err := r.inShare(ctx, t, w, func(ctx context.Context) error {
-			live, err := existingIn(ctx, t, w)
-			if err == nil && live != nil && !mirror.Finished(live) {
-				held, known := was.Held(live)
-				returned = known && len(held.Intersect(leaves.Indexes)) == 0
-			}
-			return err
-		})
-		if err != nil || !returned {
-			return false, err
+// confirmReturned confirms, by live reads of the mirrors, that no worker can start an index that it
+// has given back, before that leaves its shard. In the cache an index that was given back, then
+// kept, and asked for again looks as if it had been given back already. A shard whose worker doesn't
+// confirm that keeps its indexes, and the others go on without them.
+func (r *Reconciler) confirmReturned(ctx context.Context, t *turn, d *line.Division) error {
+	var asked []shards.Shard
+	for _, shard := range d.Wanted.Shards {
+		if !shard.Stopping && len(d.Returned(t.Job, shard)) > 0 {
+			asked = append(asked, shard)
 		}
 	}
-	return true, nil
+	confirmed, errs := make([]bool, len(asked)), make([]error, len(asked))
+	r.sideBySide(len(asked), func(i int) {
+		errs[i] = contained(func() (err error) {
+			confirmed[i], err = r.hasReturned(ctx, t, asked[i], d.Returned(t.Job, asked[i]))
+			return err
+		})
+	})
+	for i, shard := range asked {
+		if !confirmed[i] {
+			d.Unconfirmed = append(d.Unconfirmed, shard.Worker)
+		}
+	}
+	return join(errs...)
+}
+
+// hasReturned reads from a shard's worker whether it can't start indexes that it has given back.
+// False: the cache was behind, and its next event enqueues the Job.
+func (r *Reconciler) hasReturned(ctx context.Context, t *turn, shard shards.Shard, given intervals.Set) (returned bool, err error) {
+	w, registered := r.workers.get(shard.Worker)
+	if !registered {
+		return false, nil
+	}
+	err = r.inShare(ctx, t, w, func(ctx context.Context) error {
+		live, err := existingIn(ctx, t, w)
+		if err != nil {
+			return err
+		}
+		returned = live == nil || mirror.Finished(live) || len(given.Minus(shard.Returned(t.Job, live))) == 0
+		return nil
+	})
+	return returned, err
 }
 
 // division is what a Job is divided by, and what it asks of a worker.

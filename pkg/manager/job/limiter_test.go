@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/mirror"
-	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
 
 func TestLimiterDefers(t *testing.T) {
@@ -257,9 +256,8 @@ func TestABusyWorkerDelaysOnlyWhatItGets(t *testing.T) {
 		isDivided(w)
 		w.fills("a")
 		seen := w.look(t.Context(), jobKey)
-		next := shards.Placement{Shards: slices.Clone(seen.Divided.Placement.Shards)}
-		next.Shards[0].Indexes, _ = next.Shards[0].Indexes.Split(1)
-		if _, err := w.areReturned(t.Context(), seen, seen.Divided.Placement, next); !errors.Is(err, errWorkerBusy) || handlingOf(err) != ignore {
+		shard := seen.Divided.Placement.Shards[0]
+		if _, err := w.hasReturned(t.Context(), seen, shard, shard.Indexes); !errors.Is(err, errWorkerBusy) || handlingOf(err) != ignore {
 			w.fail("the worker is asked what it has given back: %v", err)
 		}
 	})

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -146,4 +147,44 @@ var shardSituations = []situation{
 		w.step(time.Second)
 		w.worker("b").api.change(jobKey, annotated(v1alpha1.AnnotationIndexes, "0-3"))
 	}, []string{"b: delete", "event: MirrorRecreated"}},
+}
+
+// TestAWorkerThatCantBeReadGivesNothingBack: as its mirror can't be read, what it has given back
+// stays in its shard. Other shards give back and go on meanwhile.
+func TestAWorkerThatCantBeReadGivesNothingBack(t *testing.T) {
+	w := newWorld(t)
+	w.addWorker("c", 4)
+	w.worker("c").connect()
+	w.isEmbedded("a", "b", "c")
+	w.submits(divisible(300, 20))
+	w.step(time.Second)
+	shard := func(worker string) shards.Shard {
+		p, err := shards.Read(w.hub.jobs[jobKey])
+		s, is := p.In(worker)
+		if err != nil || !is {
+			w.fail("worker %s has no shard: %v\n%s", worker, err, w.state())
+		}
+		return s
+	}
+	first := shard("a")
+	w.refuses = func(sent write) error {
+		if sent.server == "a" && sent.verb == "get" {
+			return apierrors.NewInternalError(errors.New("never"))
+		}
+		return nil
+	}
+	for range 120 {
+		w.worker("b").finishes(4)
+		w.step(2 * time.Second)
+	}
+	if a := shard("a"); a.Returning == "" || !slices.Equal(a.Indexes, first.Indexes) {
+		w.fail("worker a has %s of %s, and is to return %q", a, first, a.Returning)
+	}
+	if c := shard("c"); c.Indexes.Len() > 20 || len(w.worker("b").running) > 0 {
+		w.fail("worker c has %s, and b runs %s", c, w.worker("b").running)
+	}
+	w.refuses = nil
+	w.step(time.Minute)
+	w.finishAll()
+	w.expectComplete("0-299")
 }

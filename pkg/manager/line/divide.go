@@ -12,6 +12,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/workerpanic"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/mirror/intervals"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 	"github.com/jobferry/jobferry/pkg/placement"
 )
@@ -27,6 +28,8 @@ type Division struct {
 	Limit   int
 	// Behind: the hub Job doesn't show yet what its mirrors have completed.
 	Behind bool
+	// Unconfirmed are the workers that don't confirm what they have given back by their mirrors.
+	Unconfirmed []string
 	// Rooms are what the Job was divided by.
 	Rooms []shards.Room
 }
@@ -96,6 +99,21 @@ func (l *Line) Divide(ctx context.Context, of Reserver, d *Division, q Question)
 	return decision, next, true
 }
 
+// Returned are the indexes that a shard's worker has given back, by its mirror, and that may leave
+// the shard.
+func (d *Division) Returned(job *batchv1.Job, shard shards.Shard) intervals.Set {
+	if !d.showsHeld(shard.Worker) {
+		return nil
+	}
+	return shard.Returned(job, d.Workers[shard.Worker].Mirror)
+}
+
+// showsHeld reports whether a worker's mirror says what its shard holds.
+func (d *Division) showsHeld(worker string) bool {
+	w := d.Workers[worker]
+	return w != nil && w.Mirror != nil && w.Synced && !d.Behind && !slices.Contains(d.Unconfirmed, worker)
+}
+
 // roomsIn is where one Pod of a Job fits, and how many of those that are admitted do.
 func (w *entry) roomsIn(
 	candidates []placement.Cluster, job *batchv1.Job, admitted map[string]int64, lightly bool,
@@ -158,7 +176,7 @@ func (d *Division) room(name string, follows, open bool, pods int64) shards.Room
 	room.Elastic = shards.IsFollowing(m)
 	room.Idle = w.Synced && mirror.Finished(m)
 	shard, is := d.Wanted.In(name)
-	if room.Elastic && w.Synced && !d.Behind && is {
+	if room.Elastic && is && d.showsHeld(name) {
 		room.Held, room.Known = shard.Held(m)
 	}
 	return room

@@ -55,6 +55,17 @@ func (s Shard) Held(m *batchv1.Job) (held intervals.Set, known bool) {
 	return s.Asked().Indexes.Union(observed), known
 }
 
+// Returned are the indexes that remain of an elastic shard, and that its worker has given back, by
+// its mirror.
+func (s Shard) Returned(hub, m *batchv1.Job) intervals.Set {
+	held, known := s.Held(m)
+	if !known {
+		return nil
+	}
+	asked := intervals.ParseLenient(s.Returning, intervals.NoLimit)
+	return Remaining(hub, s).Indexes.Intersect(asked).Minus(held)
+}
+
 // Follows reports whether a shard can change while its mirror runs: the embedded Job controller
 // follows the indexes that the mirror names.
 func Follows(hub *batchv1.Job, controller v1alpha1.JobController) bool {
