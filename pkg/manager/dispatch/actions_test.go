@@ -3,6 +3,7 @@ package dispatch
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +14,12 @@ import (
 // words says an action in a few words, for tables.
 func words(action Action) string {
 	switch a := action.(type) {
+	case SideBySide:
+		all := make([]string, 0, len(a.Actions))
+		for _, action := range a.Actions {
+			all = append(all, words(action))
+		}
+		return strings.Join(all, " & ")
 	case Place:
 		return placeWords(a)
 	case Restore:

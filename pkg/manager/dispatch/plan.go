@@ -171,6 +171,21 @@ type RemoveFinalizer struct {
 	Stopped bool
 }
 
+// SideBySide carries out actions in different workers: none of these waits for another one's
+// answer. It fails if one of them does, and ends the plan if one does.
+type SideBySide struct {
+	onHub
+	Actions []Action
+}
+
+// sideBySide adds actions that are carried out side by side.
+func (p *Plan) sideBySide(actions []Action) {
+	if len(actions) > 1 {
+		actions = []Action{SideBySide{Actions: actions}}
+	}
+	p.Actions = append(p.Actions, actions...)
+}
+
 // At is the mirror that an action is about.
 type At struct {
 	Name string // of the worker

@@ -19,6 +19,7 @@ func planDeleting(s *Snapshot) Plan {
 		return Plan{}
 	}
 	var plan Plan
+	var deletions []Action
 	waits := false
 	for _, w := range s.holders() {
 		switch {
@@ -34,13 +35,13 @@ func planDeleting(s *Snapshot) Plan {
 			plan.addCleanup(s, w, d) // the hub Job doesn't wait for it
 		case w.Synced && w.Mirror != nil:
 			if w.isLive() {
-				plan.Actions = append(plan.Actions, DeleteMirror{At: At{w.Name, w.Mirror}, Propagation: s.Deletion})
+				deletions = append(deletions, DeleteMirror{At: At{w.Name, w.Mirror}, Propagation: s.Deletion})
 			}
 			plan.awaitDeletion(s, w)
 			waits = true
 		}
 	}
-	if waits {
+	if plan.sideBySide(deletions); waits {
 		return plan
 	}
 	plan.confirmGone(s)
@@ -60,6 +61,7 @@ func (s *Snapshot) hasStopped() bool {
 // marks. A worker has the time for its answers that it has for releasing a Job. One that is overdue
 // is asked beside, for as long as somebody else's finalizer holds the Job.
 func (p *Plan) confirmGone(s *Snapshot) {
+	var confirms []Action
 	for _, w := range s.holders() {
 		confirm := ConfirmLeft{At{Name: w.Name}}
 		switch {
@@ -70,9 +72,10 @@ func (p *Plan) confirmGone(s *Snapshot) {
 			}
 		case s.hasFinalizer():
 			p.awaitRelease(s, w)
-			p.Actions = append(p.Actions, confirm)
+			confirms = append(confirms, confirm)
 		}
 	}
+	p.sideBySide(confirms)
 }
 
 // planFinished leaves everything as it is: the mirror stays, with its Pods and their logs, until
@@ -82,15 +85,16 @@ func (p *Plan) confirmGone(s *Snapshot) {
 // copy that has ended is removed.
 func planFinished(s *Snapshot) Plan {
 	var plan Plan
+	var inWorkers []Action
 	for _, w := range s.AssignedWorkers() {
 		switch {
 		case w.isMissed():
-			plan.Actions, plan.Again = append(plan.Actions, ConfirmLeft{At{Name: w.Name}}), true
+			inWorkers, plan.Again = append(inWorkers, ConfirmLeft{At{Name: w.Name}}), true
 		case w.Mirror == nil:
 		case w.Removal == v1alpha1.RemovalOrphan:
-			plan.Actions = append(plan.Actions, DisownMirror{At{w.Name, w.Mirror}})
+			inWorkers = append(inWorkers, DisownMirror{At{w.Name, w.Mirror}})
 		case w.Removal != "" && w.isLive():
-			plan.Actions = append(plan.Actions, deletion(w, w.Mirror))
+			inWorkers = append(inWorkers, deletion(w, w.Mirror))
 		case w.isLive() && (!mirror.Finished(w.Mirror) || s.isCopy(w)):
 			plan.addCleanup(s, w, suspending(w))
 			plan.Reports = append(plan.Reports, warn(v1alpha1.EventMirrorStopped, "The Job has finished, but worker "+w.Name+
@@ -98,8 +102,9 @@ func planFinished(s *Snapshot) Plan {
 		}
 	}
 	if s.hasFinalizer() {
-		plan.Actions = append([]Action{RemoveFinalizer{}}, plan.Actions...)
+		plan.Actions = append(plan.Actions, RemoveFinalizer{})
 	}
+	plan.sideBySide(inWorkers)
 	return plan
 }
 

@@ -38,7 +38,7 @@ func TestDeletionPropagates(t *testing.T) {
 		"the mirror stays":             {look(leaving, at("a", mirrorOf(placed, deleting))), background, nil},
 		"the worker is away":           {look(leaving, at("a", mirrorOf(placed), unreachable)), background, nil},
 		"the worker is lost":           {look(leaving, at("a", mirrorOf(placed), lost)), background, []string{"remove finalizer"}},
-		"during a move":                {moved(), background, []string{"delete behind in b", "delete behind in a"}},
+		"during a move":                {moved(), background, []string{"delete behind in b & delete behind in a"}},
 		"with an earlier Job's mirror": {look(leaving, at("a", mirrorOf(placed, other))), background, []string{"remove finalizer", "delete in a if gone from hub"}},
 		"with a stale mirror":          {look(leaving, at("a", nil), at("b", mirrorOf(placed))), background, []string{"confirm that a is left", "remove finalizer", "suspend and delete in b if stale"}},
 	} {

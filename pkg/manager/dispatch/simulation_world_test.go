@@ -116,6 +116,12 @@ func (s *sim) worker(name string) *simWorker {
 // apply carries an action out as the shell would; false: it came to nothing.
 func (s *sim) apply(snapshot *Snapshot, action Action) bool {
 	switch a := action.(type) {
+	case SideBySide:
+		did := true
+		for _, action := range a.Actions {
+			did = s.apply(snapshot, action) && did
+		}
+		return did
 	case Place:
 		return s.place(a)
 	case Restore:

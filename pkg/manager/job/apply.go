@@ -92,13 +92,11 @@ func standing(reports []dispatch.Report) []dispatch.Report {
 // applyParts carries the plans of shards out, side by side: no worker waits for another. It returns
 // the reports of those that weren't void.
 func (r *Reconciler) applyParts(ctx context.Context, t *turn, parts []dispatch.PartPlan) (all result, reports []dispatch.Report, err error) {
-	done, errs := make([]result, len(parts)), make([]error, len(parts))
-	r.sideBySide(len(parts), func(i int) {
+	done := make([]result, len(parts))
+	err = r.beside(len(parts), func(i int) (err error) {
 		part := &turn{Snapshot: parts[i].Part, record: t.record, known: t.known, allowance: t.allowance}
-		errs[i] = contained(func() (err error) {
-			done[i], err = r.actAll(ctx, part, parts[i].Actions)
-			return err
-		})
+		done[i], err = r.actAll(ctx, part, parts[i].Actions)
+		return err
 	})
 	for i := range done {
 		all.add(done[i])
@@ -106,7 +104,29 @@ func (r *Reconciler) applyParts(ctx context.Context, t *turn, parts []dispatch.P
 			reports = append(reports, parts[i].Reports...)
 		}
 	}
-	return all, reports, join(errs...)
+	return all, reports, err
+}
+
+// actBeside carries out actions in different workers side by side.
+func (r *Reconciler) actBeside(ctx context.Context, t *turn, actions []dispatch.Action) (all result, err error) {
+	done := make([]result, len(actions))
+	err = r.beside(len(actions), func(i int) (err error) {
+		done[i], err = r.actAll(ctx, t, actions[i:i+1])
+		return err
+	})
+	for i := range done {
+		all.add(done[i])
+		all.void = all.void || done[i].void
+	}
+	return all, err
+}
+
+// beside does for each i below n what makes requests to a worker, side by side: no worker waits
+// for another.
+func (r *Reconciler) beside(n int, do func(i int) error) error {
+	errs := make([]error, n)
+	r.sideBySide(n, func(i int) { errs[i] = contained(func() error { return do(i) }) })
+	return join(errs...)
 }
 
 // join is errors.Join, without errWorkerBusy beside other errors: after those the Job is tried
@@ -173,6 +193,8 @@ func (r *Reconciler) act(ctx context.Context, t *turn, action dispatch.Action) (
 		return r.writeStatus(ctx, t, a)
 	case dispatch.RemoveFinalizer:
 		return r.removeFinalizer(ctx, t, a)
+	case dispatch.SideBySide:
+		return r.actBeside(ctx, t, a.Actions)
 	}
 	name := action.Worker()
 	w, ok := r.workers.get(name)

@@ -71,19 +71,17 @@ func (r *Reconciler) confirmReturned(ctx context.Context, t *turn, d *line.Divis
 			asked = append(asked, shard)
 		}
 	}
-	confirmed, errs := make([]bool, len(asked)), make([]error, len(asked))
-	r.sideBySide(len(asked), func(i int) {
-		errs[i] = contained(func() (err error) {
-			confirmed[i], err = r.hasReturned(ctx, t, asked[i], d.Returned(t.Job, asked[i]))
-			return err
-		})
+	confirmed := make([]bool, len(asked))
+	err := r.beside(len(asked), func(i int) (err error) {
+		confirmed[i], err = r.hasReturned(ctx, t, asked[i], d.Returned(t.Job, asked[i]))
+		return err
 	})
 	for i, shard := range asked {
 		if !confirmed[i] {
 			d.Unconfirmed = append(d.Unconfirmed, shard.Worker)
 		}
 	}
-	return join(errs...)
+	return err
 }
 
 // hasReturned reads from a shard's worker whether it can't start indexes that it has given back.

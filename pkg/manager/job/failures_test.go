@@ -222,14 +222,14 @@ func TestNoActionIsLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	// These only clean up: they fail in TestNothingKeepsAMirrorForGood and
-	// TestMirrorsThatOnlyTheirPodsShow.
-	found, cleansUp := 0, []string{"LetGo", "SeekUnmarked"}
+	// TestMirrorsThatOnlyTheirPodsShow. SideBySide fails as an action in it does.
+	found, others := 0, []string{"LetGo", "SeekUnmarked", "SideBySide"}
 	ast.Inspect(file, func(n ast.Node) bool {
 		clause, ok := n.(*ast.CaseClause)
 		if !ok || len(clause.List) != 1 {
 			return true
 		}
-		if name, ok := clause.List[0].(*ast.SelectorExpr); ok && !slices.Contains(cleansUp, name.Sel.Name) {
+		if name, ok := clause.List[0].(*ast.SelectorExpr); ok && !slices.Contains(others, name.Sel.Name) {
 			found++
 			if !slices.ContainsFunc(failingActions, func(f failing) bool { return fmt.Sprintf("%T", f.action) == "dispatch."+name.Sel.Name }) {
 				t.Errorf("%s never fails", name.Sel.Name)

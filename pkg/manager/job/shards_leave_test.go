@@ -188,3 +188,34 @@ func TestAWorkerThatCantBeReadGivesNothingBack(t *testing.T) {
 	w.finishAll()
 	w.expectComplete("0-299")
 }
+
+// TestADeletedJobAsksItsWorkersSideBySide: a worker that fails, when its mirror is to be deleted or
+// when it's asked for one, delays nothing in another.
+func TestADeletedJobAsksItsWorkersSideBySide(t *testing.T) {
+	for _, verb := range []string{"delete", "get"} {
+		t.Run(verb, func(t *testing.T) {
+			w := newWorld(t)
+			isDivided(w)
+			asked := map[string]bool{}
+			w.refuses = func(sent write) error {
+				if sent.verb != verb {
+					return nil
+				}
+				if asked[sent.server] = true; sent.server == "a" {
+					return apierrors.NewInternalError(errors.New("never"))
+				}
+				return nil
+			}
+			w.deletes(metav1.DeletePropagationBackground)
+			w.step(time.Second)
+			if !asked["a"] || !asked["b"] || w.worker("b").api.jobs[jobKey] != nil || w.hub.jobs[jobKey] == nil {
+				w.fail("asked: %v\n%s", asked, w.state())
+			}
+			w.refuses = nil
+			w.step(time.Minute)
+			if w.hub.jobs[jobKey] != nil || len(w.worker("a").api.jobs) > 0 {
+				w.fail("left:\n%s", w.state())
+			}
+		})
+	}
+}
