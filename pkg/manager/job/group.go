@@ -188,7 +188,11 @@ const maxWants = 32
 // ruleOut adds the workers that other Jobs of the group don't want, or that can't take them: all go
 // to one.
 func (r *Reconciler) ruleOut(passedOver map[string]string, kin []group.Kin) {
-	for worker, why := range r.store.passedOverBy(kin, r.clock.Now()) {
+	var keys []types.NamespacedName
+	for i := range kin {
+		keys = append(keys, kin[i].Keys...)
+	}
+	for worker, why := range r.store.passedOverBy(r.clock.Now(), keys...) {
 		if passedOver[worker] == "" {
 			passedOver[worker] = why
 		}

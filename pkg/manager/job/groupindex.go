@@ -271,20 +271,18 @@ func (s *store) isFinished(key types.NamespacedName) bool {
 }
 
 // passedOverBy are the workers that can't take one of some Jobs for now, with the reason.
-func (s *store) passedOverBy(kin []group.Kin, now time.Time) map[string]string {
+func (s *store) passedOverBy(now time.Time, keys ...types.NamespacedName) map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := map[string]string{}
-	for i := range kin {
-		for _, key := range kin[i].Keys {
-			r := s.records[key]
-			if r == nil {
-				continue
-			}
-			for worker, o := range r.passedOver {
-				if !now.After(o.until) {
-					all[worker] = o.reason
-				}
+	for _, key := range keys {
+		r := s.records[key]
+		if r == nil {
+			continue
+		}
+		for worker, o := range r.passedOver {
+			if !now.After(o.until) {
+				all[worker] = o.reason
 			}
 		}
 	}

@@ -52,6 +52,10 @@ func (j *lineJobs) Cached(ctx context.Context, key types.NamespacedName) *batchv
 	return job
 }
 
+func (j *lineJobs) PassedOver(key types.NamespacedName) map[string]string {
+	return j.store.passedOverBy(j.clock.Now(), key)
+}
+
 func (j *lineJobs) Admission(ctx context.Context, job *batchv1.Job) dispatch.Admission {
 	return j.queues.Admission(ctx, job)
 }

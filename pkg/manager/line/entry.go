@@ -19,7 +19,8 @@ import (
 // entry is a Job that asks for room, and may have to wait for it.
 type entry struct {
 	waiting.Job
-	// request has no Job while it waits, and nothing but RoomNow if no walk judges the Job.
+	// request has no Job while it waits, and of PassedOver what isn't known of the Job itself; and
+	// nothing but RoomNow if no walk judges the Job.
 	request placement.Request
 	// exact is the Shape by which capacity is reserved, also of a large Job, and kin those of its Kin
 	// that are judged; nil while it waits.
@@ -186,7 +187,7 @@ func (l *Line) joinLocked(w *entry, decision placement.Decision) {
 	w.isNext = false
 	request := w.request
 	if w.forgetRead(); w.isJudgedInWalks() {
-		request.Job, request.Mates = nil, nil
+		request.Job, request.Mates, request.PassedOver = nil, nil, l.passedOverBesides(w.Key, request.PassedOver)
 		w.request = request
 	}
 	l.waiters[w.Key] = w
@@ -199,6 +200,23 @@ func (l *Line) joinLocked(w *entry, decision placement.Decision) {
 	for _, c := range decision.Candidates { // it fits, and waits for its turn
 		l.freed.add(moreRoom, c.Cluster)
 	}
+}
+
+// passedOverBesides is what a map has beside what is known of a Job itself, which a walk reads again:
+// of very many Jobs that each worker has refused, it isn't kept twice.
+func (l *Line) passedOverBesides(key types.NamespacedName, passedOver map[string]string) map[string]string {
+	var besides map[string]string
+	known := l.jobs.PassedOver(key)
+	for worker, why := range passedOver {
+		if known[worker] == why {
+			continue
+		}
+		if besides == nil {
+			besides = map[string]string{}
+		}
+		besides[worker] = why
+	}
+	return besides
 }
 
 // awaitLocked lets a Job wait that isn't judged yet: any change has it looked at.

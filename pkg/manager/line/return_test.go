@@ -3,6 +3,7 @@ package line
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -28,9 +29,11 @@ import (
 // hall is a line with one worker, a, that has 8 CPUs, and with what the line had enqueued.
 type hall struct {
 	*Line
-	jobs     map[types.NamespacedName]*batchv1.Job
-	store    *placement.Store
-	enqueued []types.NamespacedName
+	jobs map[types.NamespacedName]*batchv1.Job
+	// passedOver is what is known of each Job.
+	passedOver map[string]string
+	store      *placement.Store
+	enqueued   []types.NamespacedName
 	// mutex guards enqueued where walks run by themselves.
 	mutex sync.Mutex
 	// unlimited: its nodes are not known.
@@ -41,7 +44,7 @@ type hall struct {
 }
 
 func newHall() *hall {
-	h := &hall{jobs: map[types.NamespacedName]*batchv1.Job{}, store: placement.NewStore(func(placement.Change) {})}
+	h := &hall{jobs: map[types.NamespacedName]*batchv1.Job{}, passedOver: map[string]string{}, store: placement.NewStore(func(placement.Change) {})}
 	h.store.Ledger.SetNode(placementtest.NewNode("node").Has("cpu", "8", "pods", "110").Obj())
 	clock := clocktesting.NewFakeClock(time.Unix(1_700_000_000, 0))
 	h.Line = New(h, h, NewRuntimes(), clock, time.Minute)
@@ -68,6 +71,7 @@ func (h *hall) Drops(WorkerReader) map[string]bool { return nil }
 func (h *hall) StockoutsChanged(string)            {}
 
 func (h *hall) Cached(_ context.Context, key types.NamespacedName) *batchv1.Job { return h.jobs[key] }
+func (h *hall) PassedOver(types.NamespacedName) map[string]string               { return maps.Clone(h.passedOver) }
 func (h *hall) Admission(context.Context, *batchv1.Job) dispatch.Admission {
 	return dispatch.Admission{}
 }

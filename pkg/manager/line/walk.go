@@ -184,6 +184,9 @@ func (w *walker) judge(entry *entry, admits func(string) int64, avoid func(strin
 		w.jobs.Enqueue(job.Key) // the others don't wait for it: it has just changed
 		return waiting.Outcome{}
 	}
+	besides := request.PassedOver
+	request.PassedOver = w.jobs.PassedOver(job.Key)
+	maps.Copy(request.PassedOver, besides)
 	if entry.out.shape == "" { // the Job is as it was
 		entry.out = w.stockouts.of(request.Job)
 	}

@@ -2,6 +2,7 @@ package line
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -169,5 +170,42 @@ func TestTurnsAreInOrder(t *testing.T) {
 	}
 	if !slices.IsSortedFunc(h.enqueued, func(a, b types.NamespacedName) int { return slices.Compare([]byte(a.Name), []byte(b.Name)) }) || len(h.enqueued) != jobs-1 {
 		t.Errorf("%d turns, not in order", len(h.enqueued))
+	}
+}
+
+// What has a Job passed over by workers is kept once, with what is known of the Job: very many Jobs
+// may wait that each worker has refused. A walk goes by what is known then, and by the rest.
+func TestWhatPassesAJobOverIsKeptOnce(t *testing.T) {
+	for name, row := range map[string]struct {
+		known, besides map[string]string
+		then           map[string]string
+		chosen         bool
+	}{
+		"still known": {known: map[string]string{"a": "refused it", "b": "refused it"}, then: map[string]string{"a": "refused it"}},
+		"over":        {known: map[string]string{"a": "refused it"}, chosen: true},
+		"it leaves a": {known: map[string]string{"b": "refused it"}, besides: map[string]string{"a": "is drained"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHall()
+			job := mirrortest.New("waits").Completions(1).Parallelism(1).Obj()
+			key := keyOf(job)
+			h.jobs[key], h.passedOver = job, row.known
+			passedOver := maps.Clone(row.known)
+			maps.Copy(passedOver, row.besides)
+			if answer := h.Ask(t.Context(), Question{Request: placement.Request{Job: job, PassedOver: passedOver}}); answer.Cluster != "" {
+				t.Fatalf("it's placed on %q", answer.Cluster)
+			}
+			w := h.waiters[key]
+			if held := w.request.PassedOver; !maps.Equal(held, row.besides) {
+				t.Errorf("%v is held", held)
+			}
+			h.passedOver = map[string]string{}
+			maps.Copy(h.passedOver, row.then)
+			h.Line.WorkerChanged("a")
+			h.walk()
+			if chosen := h.waiters[key] != nil && h.waiters[key].chosen != nil; chosen != row.chosen {
+				t.Errorf("it's chosen for: %v", chosen)
+			}
+		})
 	}
 }

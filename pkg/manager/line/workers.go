@@ -47,6 +47,8 @@ type Workers interface {
 type Jobs interface {
 	// Cached reads a hub Job from the cache; nil: there is none. It must not be modified.
 	Cached(ctx context.Context, key types.NamespacedName) *batchv1.Job
+	// PassedOver has, by worker, the reason why a Job can't be there for now. It's the caller's.
+	PassedOver(key types.NamespacedName) map[string]string
 	// Admission is what Kueue decides about a Job.
 	Admission(ctx context.Context, job *batchv1.Job) dispatch.Admission
 	// PlacedOn are the Jobs on a worker, and AwaitingPods those of them whose mirror waits for its
