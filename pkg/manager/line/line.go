@@ -267,6 +267,7 @@ func (l *Line) ForgetWorker(worker string) {
 	l.mu.Lock()
 	delete(l.taken, worker)
 	l.mu.Unlock()
+	waiting.Forget(worker)
 	workerpanic.Forget(worker)
 	startTimeouts.DeleteLabelValues(worker)
 }

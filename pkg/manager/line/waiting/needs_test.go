@@ -76,3 +76,28 @@ func TestNeedsAreSmall(t *testing.T) {
 	}
 	runtime.KeepAlive(all)
 }
+
+// Workers come and go under ever other names: a Job that is judged then keeps nothing of those before
+// it. One that was judged before keeps what it lacks.
+func TestWorkersThatWentCostNothing(t *testing.T) {
+	name := func(i int) string { return fmt.Sprint("comes-and-goes-", i) }
+	before := needs(waiting.Need{Pods: 7}, name(0))
+	for i := range 10_000 {
+		n := needs(waiting.Need{Pods: 1}, name(i))
+		if got := maps.Collect(n.All()); len(got) != 1 || got[name(i)].Pods != 1 {
+			t.Fatalf("it lacks %v", got)
+		}
+		waiting.Forget(name(i))
+	}
+	var n waiting.Needs
+	if cost := costtest.Of(func() { n.Set("stays", waiting.Need{Pods: 1}) }); cost > 5000 {
+		t.Errorf("what a Job lacks in one worker takes %d bytes", cost)
+	}
+	if got := maps.Collect(before.All()); len(got) != 1 || got[name(0)].Pods != 7 {
+		t.Errorf("it lacked %v", got)
+	}
+	if need, possible := before.Get(name(0)); need.Pods != 7 || !possible {
+		t.Errorf("it lacked %v", need)
+	}
+	runtime.KeepAlive(n)
+}
