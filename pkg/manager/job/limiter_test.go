@@ -127,6 +127,38 @@ func TestWorkersThatHangHaveAShareEach(t *testing.T) {
 	}
 }
 
+// Places that a worker took while its share was larger are over with the requests that took them:
+// whatever waits for the worker, none of them is taken again.
+func TestPlacesOfALargerShareDrain(t *testing.T) {
+	const all, limit = 32, 16
+	var woken []types.NamespacedName
+	l := newLimiter(limit, all, func(keys ...types.NamespacedName) { woken = append(woken, keys...) })
+	for i := range 5 * limit {
+		l.acquire("hangs", types.NamespacedName{Name: strconv.Itoa(i)})
+	}
+	if busy := l.workers["hangs"].busy; busy != limit {
+		t.Fatalf("alone it has %d places", busy)
+	}
+	for _, worker := range []string{"b", "c"} {
+		for l.acquire(worker, types.NamespacedName{Name: "one more"}) {
+			continue
+		}
+	}
+	const share = all / 4 // one more is left
+	for ended := range limit {
+		woken = nil
+		l.release("hangs")
+		for _, key := range woken {
+			if l.began(key); !l.acquire("hangs", key) {
+				t.Errorf("%s was woken, and has no place", key)
+			}
+		}
+		if busy := l.workers["hangs"].busy; busy != max(limit-ended-1, share) {
+			t.Errorf("%d places, after %d requests have ended", busy, ended+1)
+		}
+	}
+}
+
 // A namespace has very many Jobs, each of which takes long in a worker, such as to copy what its
 // Pods refer to: a Job of another namespace is the next but one. No more Jobs are woken at a time
 // than there are places, whatever becomes of those that are.
