@@ -219,3 +219,24 @@ func TestADeletedJobAsksItsWorkersSideBySide(t *testing.T) {
 		})
 	}
 }
+
+// TestAShardWhoseWorkerIsTooBusyKeepsItsPause: what changes in other workers meanwhile doesn't have
+// it asked again at once.
+func TestAShardWhoseWorkerIsTooBusyKeepsItsPause(t *testing.T) {
+	w := newWorld(t)
+	asked := 0
+	w.refuses = func(sent write) error {
+		if sent.server == "a" && sent.verb == "create" {
+			asked++
+			return apierrors.NewTooManyRequests("busy", 1)
+		}
+		return nil
+	}
+	w.submits(divisible(16, 16))
+	if _, err := w.runUntil(func() bool { return asked > 0 }); err != nil {
+		t.Fatal(err)
+	}
+	if pause := w.due[jobKey].Sub(w.clock.Now()); asked != 1 || pause < busyPause || pause > 2*busyPause || w.worker("b").api.jobs[jobKey] == nil {
+		w.fail("asked %d times, again in %s:\n%s", asked, pause, w.state())
+	}
+}

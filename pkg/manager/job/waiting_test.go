@@ -1,6 +1,7 @@
 package job
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -90,5 +91,34 @@ func TestPodsThatAreGated(t *testing.T) {
 	w.step(5 * time.Minute)
 	if told := strings.Join(w.since(0), " "); !strings.Contains(told, "event: Moved") {
 		w.fail("it doesn't move")
+	}
+}
+
+// TestAWalkDuringAReconcile: a Job in line that a walk leaves out, as it's being reconciled, isn't
+// enqueued when that ends: walks look at it. A change of a worker has it looked at again.
+func TestAWalkDuringAReconcile(t *testing.T) {
+	for why, again := range map[leftOut]bool{ofWalk: false, ofChange: true} {
+		w := newWorld(t)
+		for _, v := range w.registered() {
+			v.view.Spec.Cordoned = true
+		}
+		w.submits(aJob("train"))
+		w.step(time.Second)
+		if wait := maps.Collect(w.line.Waits())[jobKey]; !wait.InLine {
+			w.fail("it isn't in line: %+v", wait)
+		}
+		left := 0
+		w.kueue.asked = func() {
+			if keys := w.store.waiters(why); len(keys) == 0 {
+				left++
+			}
+		}
+		w.triggers.Enqueue(jobKey)
+		if _, err := w.reconcile(); err != nil || left == 0 {
+			t.Fatal(left, err)
+		}
+		if is := len(w.queue.requests) > 0; is != again {
+			t.Errorf("left out for %v: it's enqueued: %v", why, is)
+		}
 	}
 }

@@ -235,3 +235,31 @@ func (h *hall) asksInGroup(t *testing.T, key types.NamespacedName, began time.Ti
 		Kin:   []group.Kin{{Job: job, Keys: []types.NamespacedName{{Namespace: key.Namespace, Name: "kin"}}}},
 	})
 }
+
+// TestTheNextOfANamespaceThatRestsWaitsForADecisionOnly: it's asked once the one before has decided
+// and the rest is over, however long the reconcile of that one goes on.
+func TestTheNextOfANamespaceThatRestsWaitsForADecisionOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHall()
+		h.Line = New(h, h, NewRuntimes(), clock.RealClock{}, time.Minute)
+		key := func(name string) types.NamespacedName { return types.NamespacedName{Namespace: "team", Name: name} }
+		decides := func(name string) { h.asksInGroup(t, key(name), time.Now().Add(-10*time.Millisecond)) }
+		for _, name := range []string{"a", "b", "c"} {
+			decides(name)
+		}
+		asked := func() []types.NamespacedName {
+			<-time.After(time.Second)
+			synctest.Wait()
+			return h.takesEnqueued()
+		}
+		h.Changed("a", moreRoom)
+		first := asked()
+		if len(first) != 1 {
+			t.Fatalf("%v are asked", first)
+		}
+		decides(first[0].Name) // its reconcile goes on
+		if next := asked(); len(next) != 1 || next[0] == first[0] {
+			t.Errorf("%v are asked after %v", next, first)
+		}
+	})
+}
