@@ -79,3 +79,26 @@ func (c *cluster) podVersions() []string {
 	}
 	return out
 }
+
+// Only a Pod whose deletion is refused counts as such. One whose finalizer can't be removed may be
+// deleted, and comes before those.
+func TestAFinalizerThatStaysRefusesNoDeletion(t *testing.T) {
+	for verb, refused := range map[string]int{"patch": 0, "delete": 2} {
+		c := newCluster(t, Options{}, aJob())
+		c.mustSync()
+		c.suspend(true)
+		c.refuse = func(sent string, _ client.Object) error {
+			if sent == verb {
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "p", errors.New("no"))
+			}
+			return nil
+		}
+		if _, err := c.sync(); !apierrors.IsForbidden(err) {
+			t.Fatalf("got %v", err)
+		}
+		known := c.jobs.memory.of(c.job())
+		if len(known.refused) != refused || len(known.deleted) > 0 {
+			t.Errorf("%s is refused: %d count as refused, %d as deleted", verb, len(known.refused), len(known.deleted))
+		}
+	}
+}

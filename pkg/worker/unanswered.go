@@ -63,6 +63,10 @@ func (r *reconciler) listPods(ctx context.Context, job *batchv1.Job, selector la
 	})
 }
 
+// maxSelector is up to which size of its text a selector is sent: an API server takes no URL of
+// more than a megabyte.
+const maxSelector = 64 << 10
+
 func isTooLarge(err error) bool { return errors.Is(err, pages.ErrTooLarge) }
 
 // answered reports whether the API server has refused a request with this error, or never got it.
@@ -88,23 +92,29 @@ func (s *jobSync) noteUnanswered(p *corev1.Pod) {
 }
 
 // confirmPods lists the Job's Pods, and those that it is to adopt, live. Those that the cache
-// doesn't show yet count as created, and those that were created and are no longer there don't.
+// doesn't show yet count as created, and those that were created and are no longer there don't. If
+// the selector is large, all Pods of the namespace are listed.
 func (r *reconciler) confirmPods(ctx context.Context, job *batchv1.Job, cached []*corev1.Pod, known *pending) error {
 	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
 	if err != nil {
 		return err
 	}
+	sent := selector
+	if len(selector.String()) > maxSelector {
+		sent = labels.Everything()
+	}
 	existing, options := sets.New[types.UID](), metav1.ListOptions{Limit: pageOf(job)}
 	for {
 		page, err := pages.Read(ctx, &options, isTooLarge, func(ctx context.Context, o metav1.ListOptions) (*corev1.PodList, error) {
-			return r.listPods(ctx, job, selector, o)
+			return r.listPods(ctx, job, sent, o)
 		})
 		if err != nil {
 			return fmt.Errorf("list the Pods of Job %s: %w", job.Name, err)
 		}
 		for i := range page.Items {
 			isBare := metav1.GetControllerOfNoCopy(&page.Items[i]) == nil
-			if metav1.IsControlledBy(&page.Items[i], job) || isBare && job.DeletionTimestamp == nil {
+			mayBeOwn := metav1.IsControlledBy(&page.Items[i], job) || isBare && job.DeletionTimestamp == nil
+			if mayBeOwn && selector.Matches(labels.Set(page.Items[i].Labels)) {
 				existing.Insert(page.Items[i].UID)
 				r.noteCreated(known, &page.Items[i])
 			}

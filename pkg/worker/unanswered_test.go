@@ -3,7 +3,9 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"strings"
 	"syscall"
@@ -127,5 +129,36 @@ func TestPagesOfLargePods(t *testing.T) {
 		if got := pageOf(job); got > want || got < want*9/10 {
 			t.Errorf("%d Pods of %d bytes in a page, not %d", got, size, want)
 		}
+	}
+}
+
+// A selector may be larger than what an API server takes in a URL: the Job's Pods are found all the
+// same, among all of the namespace.
+func TestASelectorThatIsTooLargeForAURL(t *testing.T) {
+	job := aJob(func(j *batchv1.Job) {
+		values := []string{"own"}
+		for i := range 20_000 {
+			values = append(values, fmt.Sprintf("%s-%d", strings.Repeat("x", 50), i))
+		}
+		j.Spec.ManualSelector = ptr.To(true)
+		j.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: values},
+		}}
+	})
+	app := func(app string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Labels = map[string]string{"app": app} }
+	}
+	isBare := func(p *corev1.Pod) { p.OwnerReferences = nil }
+	c := newCluster(t, Options{}, aPod("own", app("own")), aPod("bare", app("own"), isBare), aPod("another's", app("other"), isBare))
+	c.live(interceptor.Funcs{List: func(ctx context.Context, w client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+		options := (&client.ListOptions{}).ApplyOptions(opts)
+		if len(options.LabelSelector.String()) > 1<<20 {
+			return apierrors.NewGenericServerResponse(http.StatusRequestHeaderFieldsTooLarge, "get", schema.GroupResource{Resource: "pods"}, "", "", 0, true)
+		}
+		return w.List(ctx, list, opts...)
+	}})
+	known := c.jobs.memory.of(job)
+	if err := c.jobs.confirmPods(t.Context(), job, nil, known); err != nil || len(known.created) != 2 {
+		t.Errorf("%d Pods, %v", len(known.created), err)
 	}
 }
