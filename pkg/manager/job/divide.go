@@ -62,8 +62,8 @@ func (r *Reconciler) divide(ctx context.Context, t *turn, a dispatch.Divide) (re
 
 // confirmReturned confirms, by live reads of the mirrors, that no worker can start an index that it
 // has given back, before that leaves its shard. In the cache an index that was given back, then
-// kept, and asked for again looks as if it had been given back already. A shard whose worker doesn't
-// confirm that keeps its indexes, and the others go on without them.
+// kept, and asked for again looks as if it had been given back already. If a worker doesn't confirm
+// that, its shard keeps the indexes, and the others go on without them.
 func (r *Reconciler) confirmReturned(ctx context.Context, t *turn, d *line.Division) error {
 	var asked []shards.Shard
 	for _, shard := range d.Wanted.Shards {

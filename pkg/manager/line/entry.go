@@ -202,8 +202,8 @@ func (l *Line) joinLocked(w *entry, decision placement.Decision) {
 	}
 }
 
-// passedOverBesides is what a map has beside what is known of a Job itself, which a walk reads again:
-// of very many Jobs that each worker has refused, it isn't kept twice.
+// passedOverBesides is what a map has beside what is known of a Job itself. That isn't kept twice:
+// each worker may have refused very many Jobs. A walk reads it again.
 func (l *Line) passedOverBesides(key types.NamespacedName, passedOver map[string]string) map[string]string {
 	var besides map[string]string
 	known := l.jobs.PassedOver(key)

@@ -201,7 +201,7 @@ func TestWhatPassesAJobOverIsKeptOnce(t *testing.T) {
 			}
 			h.passedOver = map[string]string{}
 			maps.Copy(h.passedOver, row.then)
-			h.Line.WorkerChanged("a")
+			h.WorkerChanged("a")
 			h.walk()
 			if chosen := h.waiters[key] != nil && h.waiters[key].chosen != nil; chosen != row.chosen {
 				t.Errorf("it's chosen for: %v", chosen)

@@ -254,8 +254,8 @@ func TestNotRegistered(t *testing.T) {
 	}
 }
 
-// TestManyWorkersHang: a worker's token is renewed at once, however many others don't answer. One of
-// these is asked once at a time.
+// TestManyWorkersHang: a worker's token is renewed at once, however many others don't answer. Each
+// of these is asked once at a time.
 func TestManyWorkersHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const hanging = 100

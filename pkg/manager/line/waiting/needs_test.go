@@ -77,8 +77,8 @@ func TestNeedsAreSmall(t *testing.T) {
 	runtime.KeepAlive(all)
 }
 
-// Workers come and go under ever other names: a Job that is judged then keeps nothing of those before
-// it. One that was judged before keeps what it lacks.
+// Workers come and go under ever other names: a Job that is judged then keeps nothing of those that
+// went. One that was judged before keeps what it lacks.
 func TestWorkersThatWentCostNothing(t *testing.T) {
 	name := func(i int) string { return fmt.Sprint("comes-and-goes-", i) }
 	before := needs(waiting.Need{Pods: 7}, name(0))
