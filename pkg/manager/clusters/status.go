@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
@@ -218,7 +218,7 @@ const (
 // beyond maxResources in alphabetical order.
 func rounded(list corev1.ResourceList) corev1.ResourceList {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(list)), func(n corev1.ResourceName) bool {
-		return len(validation.IsQualifiedName(string(n))) > 0
+		return !objectnames.IsLabelKey(string(n))
 	})
 	names = names[:min(len(names), maxResources)]
 	result := make(corev1.ResourceList, len(names))

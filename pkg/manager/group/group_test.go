@@ -60,6 +60,26 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// An annotation may have 256 KiB, and is read for each event of its Job: of one that can't be a
+// name, as little is looked at as of one that is a byte too long.
+func TestLongNamesOfGroups(t *testing.T) {
+	job := func(bytes int) *batchv1.Job {
+		return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.AnnotationGroup: strings.Repeat("x", bytes)}}}
+	}
+	took := func(of *batchv1.Job) (least time.Duration) {
+		least = time.Hour
+		for range 20 {
+			began := time.Now()
+			_, _ = Kinds{}.Of(of)
+			least = min(least, time.Since(began))
+		}
+		return least
+	}
+	if few, many := took(job(64)), took(job(256<<10)); many > 50*few {
+		t.Errorf("it takes %s, and %s of 64 bytes", many, few)
+	}
+}
+
 // However its Jobs change, the counts are those of the Jobs that there are.
 func TestMembersCount(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))

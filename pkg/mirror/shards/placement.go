@@ -11,11 +11,11 @@ import (
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/mirror/intervals"
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
 
 // Placement is where a Job runs that may run on several workers.
@@ -164,7 +164,7 @@ func (p *Placement) readShards(job *batchv1.Job, states map[string]State) error 
 		switch shard.Amount, err = ParseAmount(amount, Indexed(job)); {
 		case err != nil:
 			return fmt.Errorf("worker %.64q: %w", worker, err)
-		case len(validation.IsDNS1123Subdomain(worker)) > 0:
+		case !objectnames.IsDNSSubdomain(worker):
 			return fmt.Errorf("%.64q isn't the name of a worker", worker)
 		case shard.Parallelism < 0 || shard.Succeeded < 0 || shard.Failed < 0:
 			return fmt.Errorf("worker %s: a counter in %s is negative", worker, hubstate.ShardsState)

@@ -7,6 +7,7 @@
 package objectnames
 
 import (
+	"slices"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -26,15 +27,18 @@ const (
 
 // Valid reports whether an API server could store an object by the names in it: its own, its
 // namespace's, its UID and version, those of its labels and annotations, and for a Pod or Job those
-// of its containers and its node. There may be no namespace and no UID.
+// of its containers and its node. There may be no namespace and no UID. Of a Pod and a node they
+// are also the keys by which the one is compared with the other, again and again.
 func Valid(object metav1.Object) bool {
 	if !isMeta(object) {
 		return false
 	}
 	switch o := object.(type) {
 	case *corev1.Pod:
-		return isPodSpec(&o.Spec) && areStatuses(o.Status.InitContainerStatuses) && areStatuses(o.Status.ContainerStatuses) &&
+		return isPodSpec(&o.Spec) && isScheduled(&o.Spec) && areStatuses(o.Status.InitContainerStatuses) && areStatuses(o.Status.ContainerStatuses) &&
 			areStatuses(o.Status.EphemeralContainerStatuses)
+	case *corev1.Node:
+		return AreTaints(o.Spec.Taints)
 	case *batchv1.Job:
 		return isKeys(&o.Spec.Template) && isPodSpec(&o.Spec.Template.Spec)
 	default:
@@ -47,21 +51,19 @@ func isMeta(object metav1.Object) bool {
 	if _, is := object.(*storagev1.CSIDriver); is {
 		name = strings.ToLower(name) // the one kind whose names may have capitals
 	}
-	return isSubdomain(name) && (namespace == "" || isLabel(namespace)) && len(uid) <= MaxUID && isPlain(uid) &&
+	return IsDNSSubdomain(name) && (namespace == "" || IsDNSLabel(namespace)) && len(uid) <= MaxUID && isPlain(uid) &&
 		len(object.GetResourceVersion()) <= MaxVersion && isKeys(object)
 }
 
 // isKeys checks labels and annotations. The case of an annotation's prefix doesn't matter to API
 // servers.
 func isKeys(object metav1.Object) bool {
-	for key, value := range object.GetLabels() {
-		if !isQualified(key) || value != "" && !isWord(value) {
-			return false
-		}
+	if !AreLabels(object.GetLabels()) {
+		return false
 	}
 	size := 0
 	for key, value := range object.GetAnnotations() {
-		if !isQualified(key) && !isQualified(strings.ToLower(key)) {
+		if !IsLabelKey(key) && !IsLabelKey(strings.ToLower(key)) {
 			return false
 		}
 		size += len(key) + len(value)
@@ -69,25 +71,35 @@ func isKeys(object metav1.Object) bool {
 	return size <= apivalidation.TotalAnnotationSizeLimitB
 }
 
+// AreLabels reports whether a node or Pod can have some labels.
+func AreLabels(labels map[string]string) bool {
+	for key, value := range labels {
+		if !IsLabelKey(key) || !IsLabelValue(value) {
+			return false
+		}
+	}
+	return true
+}
+
 func isPodSpec(spec *corev1.PodSpec) bool {
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
-			if !isLabel(containers[i].Name) {
+			if !IsDNSLabel(containers[i].Name) {
 				return false
 			}
 		}
 	}
 	for i := range spec.EphemeralContainers {
-		if !isLabel(spec.EphemeralContainers[i].Name) {
+		if !IsDNSLabel(spec.EphemeralContainers[i].Name) {
 			return false
 		}
 	}
-	return spec.NodeName == "" || isSubdomain(spec.NodeName)
+	return spec.NodeName == "" || IsDNSSubdomain(spec.NodeName)
 }
 
 func areStatuses(containers []corev1.ContainerStatus) bool {
 	for i := range containers {
-		if !isLabel(containers[i].Name) {
+		if !IsDNSLabel(containers[i].Name) {
 			return false
 		}
 	}
@@ -111,13 +123,14 @@ func isLower(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' 
 
 func isAlphanumeric(c byte) bool { return isLower(c) || c >= 'A' && c <= 'Z' }
 
-// isLabel reports whether a text is a DNS label.
-func isLabel(text string) bool {
-	return len(text) <= validation.DNS1123LabelMaxLength && isSubdomain(text) && !strings.Contains(text, ".")
+// IsDNSLabel reports whether a text is a DNS label.
+func IsDNSLabel(text string) bool {
+	return len(text) <= validation.DNS1123LabelMaxLength && IsDNSSubdomain(text) && !strings.Contains(text, ".")
 }
 
-// isSubdomain reports whether a text is DNS labels with dots between them, whatever their lengths.
-func isSubdomain(text string) bool {
+// IsDNSSubdomain reports whether a text is DNS labels with dots between them, whatever their
+// lengths.
+func IsDNSSubdomain(text string) bool {
 	if text == "" || len(text) > validation.DNS1123SubdomainMaxLength {
 		return false
 	}
@@ -136,12 +149,20 @@ func isSubdomain(text string) bool {
 	return isLower(before)
 }
 
-// isQualified reports whether a text is the key of a label.
-func isQualified(key string) bool {
+// IsLabelKey reports whether a text is the key of a label.
+func IsLabelKey(key string) bool {
 	if prefix, name, is := strings.Cut(key, "/"); is {
-		return isSubdomain(prefix) && isWord(name)
+		return IsDNSSubdomain(prefix) && isWord(name)
 	}
 	return isWord(key)
+}
+
+// IsLabelValue reports whether a text is the value of a label.
+func IsLabelValue(text string) bool { return text == "" || isWord(text) }
+
+// AreLabelValues reports whether all of some texts are.
+func AreLabelValues(texts []string) bool {
+	return !slices.ContainsFunc(texts, func(text string) bool { return !IsLabelValue(text) })
 }
 
 // isWord reports whether a text is a key without a prefix, or the value of a label.

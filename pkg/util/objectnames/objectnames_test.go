@@ -29,19 +29,42 @@ func pod(change func(*corev1.Pod)) *corev1.Pod {
 	return p
 }
 
+// placed gives a Pod affinity to nodes by a key, and to Pods.
+func placed(p *corev1.Pod, key, value string) {
+	p.Spec.NodeSelector, p.Spec.Tolerations = map[string]string{"zone": "a"}, []corev1.Toleration{{Operator: corev1.TolerationOpExists}, {Key: "gpu", Value: "a"}}
+	p.Spec.Affinity = &corev1.Affinity{
+		NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{value}}},
+		}}}},
+		PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: "zone"}}},
+		PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			TopologyKey: corev1.LabelHostname, Namespaces: []string{"team"}, LabelSelector: &metav1.LabelSelector{
+				MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: []string{value}}},
+			},
+		}}},
+	}
+}
+
+func guard(p *corev1.Pod) *corev1.PodAffinityTerm {
+	return &p.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0]
+}
+
 func TestValid(t *testing.T) {
 	for name, object := range map[string]metav1.Object{
-		"Pod":            pod(func(*corev1.Pod) {}),
-		"annotation":     pod(func(p *corev1.Pod) { p.Annotations["Example.COM/Key"] = "any\ntext" }),
-		"Job":            &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "pi"}},
-		"node":           &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "ip-10-0-0-1.ec2.internal"}},
-		"driver of CSI":  &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: "CSI.Example.com"}},
-		"no label value": &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"node-role.kubernetes.io/worker": ""}}},
+		"Pod":                pod(func(*corev1.Pod) {}),
+		"annotation":         pod(func(p *corev1.Pod) { p.Annotations["Example.COM/Key"] = "any\ntext" }),
+		"Job":                &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "pi"}},
+		"node":               &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "ip-10-0-0-1.ec2.internal"}},
+		"driver of CSI":      &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: "CSI.Example.com"}},
+		"Pod that is placed": pod(func(p *corev1.Pod) { placed(p, "example.com/key", "any\ntext") }),
+		"tainted node":       &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "gpu", Value: "a"}, {Key: "b"}}}},
+		"no label value":     &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"node-role.kubernetes.io/worker": ""}}},
 	} {
 		if !objectnames.Valid(object) {
 			t.Errorf("%s: refused", name)
 		}
 	}
+	long := strings.Repeat("a", 64)
 	const shell, escape = "$(touch${IFS}file)", "pi-\x1b[2J"
 	for name, change := range map[string]func(*corev1.Pod){
 		"name":                 func(p *corev1.Pod) { p.Name = shell },
@@ -58,12 +81,27 @@ func TestValid(t *testing.T) {
 		"ephemeral container": func(p *corev1.Pod) {
 			p.Spec.EphemeralContainers = []corev1.EphemeralContainer{{}}
 		},
-		"status": func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Name = "a b" },
-		"node":   func(p *corev1.Pod) { p.Spec.NodeName = shell },
+		"status":              func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Name = "a b" },
+		"node":                func(p *corev1.Pod) { p.Spec.NodeName = shell },
+		"node selector":       func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{long: "x"} },
+		"its value":           func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"x": long} },
+		"toleration":          func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Key: long}} },
+		"value of toleration": func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Key: "x", Value: long}} },
+		"affinity":            func(p *corev1.Pod) { placed(p, long, "x") },
+		"topology":            func(p *corev1.Pod) { placed(p, "x", "x"); guard(p).TopologyKey = long },
+		"namespace of others": func(p *corev1.Pod) { placed(p, "x", "x"); guard(p).Namespaces = []string{long} },
+		"selector of others":  func(p *corev1.Pod) { placed(p, "x", "x"); guard(p).LabelSelector.MatchExpressions[0].Key = long },
+		"selector of namespaces": func(p *corev1.Pod) {
+			placed(p, "x", "x")
+			guard(p).NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"x": long}}
+		},
 	} {
 		if objectnames.Valid(pod(change)) {
 			t.Errorf("%s: accepted", name)
 		}
+	}
+	if objectnames.Valid(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: long}}}}) {
+		t.Error("taint: accepted")
 	}
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "pi"}}
 	job.Spec.Template.Labels = map[string]string{shell: "x"}

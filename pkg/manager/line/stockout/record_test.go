@@ -13,6 +13,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	. "github.com/jobferry/jobferry/pkg/placement/placementtest"
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
 func named(name string) types.NamespacedName {
@@ -213,6 +214,16 @@ func TestShapes(t *testing.T) {
 
 // What Entries tell is known after a restart: until when, for how long the next time, and that
 // somebody tries.
+// A tenant's Job has one text as long as an object may be. Little more than the text is made of it.
+func TestShapeOfALongText(t *testing.T) {
+	job := NewJob("j").Requests("cpu", "1").Obj()
+	attributes := map[string]string{"a": strings.Repeat("<", 1<<20)}
+	job.Spec.Template.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{VolumeAttributes: attributes}}}}
+	if cost := costtest.Of(func() { Fingerprint(job) }); cost > 4<<20 {
+		t.Errorf("%d MiB are made of it", cost>>20)
+	}
+}
+
 func TestEntriesOutliveARestart(t *testing.T) {
 	const timeout = 10 * time.Minute
 	now := time.Unix(0, 0)

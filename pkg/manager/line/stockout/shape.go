@@ -3,7 +3,6 @@ package stockout
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,50 +14,38 @@ import (
 // find nodes where the others do, unless their namespaces make the difference. What is looked up in
 // a namespace, such as a claim, is another shape in each.
 func Fingerprint(job *batchv1.Job) string {
-	spec := &job.Spec.Template.Spec
-	shape := struct {
-		Fits              string
-		Affinity          *corev1.Affinity
-		Spread            []corev1.TopologySpreadConstraint
-		Labels            map[string]string
-		Scheduler         string
-		Priority, Runtime string
-		Volumes           []corev1.Volume
-		Claims            []corev1.PodResourceClaim
-		Gates             []corev1.PodSchedulingGate
-		HostNetwork       bool
-		Ports             []corev1.ContainerPort
-		Scheduling        *batchv1.JobSchedulingConfiguration
-		Namespace         string
-	}{
-		Fits: placement.ShapeOf(&job.Spec.Template).Key(), Affinity: spec.Affinity, Spread: spec.TopologySpreadConstraints,
-		Scheduler: spec.SchedulerName, Priority: spec.PriorityClassName, Claims: spec.ResourceClaims, Gates: spec.SchedulingGates,
-		HostNetwork: spec.HostNetwork, Scheduling: job.Spec.Scheduling,
-	}
-	if spec.RuntimeClassName != nil {
-		shape.Runtime = *spec.RuntimeClassName
-	}
-	for i := range spec.Volumes {
-		if v := &spec.Volumes[i]; isRead(v) {
-			shape.Volumes = append(shape.Volumes, *v)
+	from := &job.Spec.Template.Spec
+	read := batchv1.Job{Spec: batchv1.JobSpec{Scheduling: job.Spec.Scheduling, Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		Affinity: from.Affinity, TopologySpreadConstraints: from.TopologySpreadConstraints, SchedulerName: from.SchedulerName,
+		PriorityClassName: from.PriorityClassName, RuntimeClassName: from.RuntimeClassName, ResourceClaims: from.ResourceClaims,
+		SchedulingGates: from.SchedulingGates, HostNetwork: from.HostNetwork,
+	}}}}
+	read.Name = placement.ShapeOf(&job.Spec.Template).Key()
+	spec := &read.Spec.Template.Spec
+	for i := range from.Volumes {
+		if v := &from.Volumes[i]; isRead(v) {
+			spec.Volumes = append(spec.Volumes, *v)
 		}
 	}
-	for i := range spec.Containers {
-		for _, port := range spec.Containers[i].Ports {
+	var ports corev1.Container
+	for i := range from.Containers {
+		for _, port := range from.Containers[i].Ports {
 			if port.HostPort > 0 || spec.HostNetwork {
-				shape.Ports = append(shape.Ports, port)
+				ports.Ports = append(ports.Ports, port)
 			}
 		}
 	}
-	couples := len(shape.Spread) > 0 || shape.Affinity != nil && (shape.Affinity.PodAffinity != nil || shape.Affinity.PodAntiAffinity != nil)
+	spec.Containers = []corev1.Container{ports}
+	couples := len(spec.TopologySpreadConstraints) > 0 || spec.Affinity != nil && (spec.Affinity.PodAffinity != nil || spec.Affinity.PodAntiAffinity != nil)
 	if couples {
-		shape.Labels = job.Spec.Template.Labels
+		read.Spec.Template.Labels = job.Spec.Template.Labels
 	}
-	if couples || len(shape.Volumes)+len(shape.Claims) > 0 {
-		shape.Namespace = job.Namespace
+	if couples || len(spec.Volumes)+len(spec.ResourceClaims) > 0 {
+		read.Namespace = job.Namespace
 	}
-	// Plain data of API types: marshalling can't fail, and it sorts maps.
-	data, _ := json.Marshal(shape)
+	// In protobuf: JSON would make six bytes of a character, and there may be a million. It can't
+	// fail, and sorts maps.
+	data, _ := read.Marshal()
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:16])
 }

@@ -8,8 +8,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
@@ -74,7 +74,7 @@ func conditions(from []corev1.PodCondition) (clean []corev1.PodCondition) {
 	seen := map[corev1.PodConditionType]bool{}
 	for i := range from[:min(len(from), lookedAt*maxConditions)] {
 		c := &from[i]
-		if len(clean) == maxConditions || seen[c.Type] || len(validation.IsQualifiedName(string(c.Type))) > 0 || !isStatus(c.Status) {
+		if len(clean) == maxConditions || seen[c.Type] || !objectnames.IsLabelKey(string(c.Type)) || !isStatus(c.Status) {
 			continue
 		}
 		seen[c.Type] = true
@@ -94,7 +94,7 @@ func containers(from []corev1.ContainerStatus) (clean []corev1.ContainerStatus) 
 	seen := map[string]bool{}
 	for i := range from[:min(len(from), lookedAt*maxContainers)] {
 		c := &from[i]
-		if len(clean) == maxContainers || seen[c.Name] || len(validation.IsDNS1123Label(c.Name)) > 0 {
+		if len(clean) == maxContainers || seen[c.Name] || !objectnames.IsDNSLabel(c.Name) {
 			continue
 		}
 		seen[c.Name] = true

@@ -15,6 +15,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
 
 // PodReader reads a Pod of the hub.
@@ -53,7 +54,7 @@ func (h *handler) identify(ctx context.Context, req *Request) (node string, err 
 	uid := pod.Annotations[v1alpha1.AnnotationPodUID]
 	switch {
 	case owner == nil || owner.Kind != "Job" || owner.APIVersion != batchv1.SchemeGroupVersion.String() ||
-		len(validation.IsDNS1123Subdomain(owner.Name)) > 0 || owner.UID == "":
+		!objectnames.IsDNSSubdomain(owner.Name) || owner.UID == "":
 		return node, notFound(key, "no Job is its controller")
 	case uid == "":
 		return node, notFound(key, "it doesn't say which Pod of the worker it stands for")

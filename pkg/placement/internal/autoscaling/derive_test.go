@@ -350,6 +350,17 @@ func TestNodePoolsOfVeryManyValues(t *testing.T) {
 	}
 }
 
+// Nor is one with a key or a value that no node has: it takes long to refuse one of megabytes.
+func TestNodePoolsOfLongTexts(t *testing.T) {
+	long := strings.Repeat("a", 64)
+	for _, requirement := range []string{`{"key":"` + long + `","operator":"Exists"},`, `{"key":"a","operator":"NotIn","values":["` + long + `"]},`} {
+		p := strings.Replace(pool("p", "", ""), `"requirements":[`, `"requirements":[`+requirement, 1)
+		if got := len(observe(t, nil, nil, p).Pools); got != 0 {
+			t.Errorf("%s is read", requirement)
+		}
+	}
+}
+
 func FuzzCostOfStatus(f *testing.F) {
 	for _, part := range []string{",", "a: ,", "&a ,", "*a,", "!!a ,", `"",`, "[", "{", "? ", "[?,"} {
 		f.Add("a: &a [x]\nnodeGroups: [", part, "]")

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
 
 // unmadeClaims selects the NodeClaims that have no machine yet: Karpenter labels a NodeClaim with
@@ -107,7 +109,7 @@ func (c *nodeClaim) outcome(event watch.EventType) Outcome {
 
 func (c *nodeClaim) offers() (Offers, bool) {
 	o := Offers{Pool: c.Metadata.Labels[LabelNodePool], Values: map[string][]string{}}
-	if c.Metadata.UID == "" || len(validation.IsDNS1123Subdomain(o.Pool)) > 0 || len(c.Spec.Requirements) > maxTerms {
+	if c.Metadata.UID == "" || !objectnames.IsDNSSubdomain(o.Pool) || len(c.Spec.Requirements) > maxTerms {
 		return o, false
 	}
 	for _, r := range c.Spec.Requirements {

@@ -10,9 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 	"github.com/jobferry/jobferry/pkg/util/quantities"
 )
 
@@ -104,8 +104,13 @@ func (p *nodePool) isValid() bool {
 	for i := range t.Spec.Requirements {
 		values += len(t.Spec.Requirements[i].Values)
 	}
-	return values <= maxValues && len(validation.IsDNS1123Subdomain(p.Metadata.Name)) == 0 &&
+	return values <= maxValues && objectnames.IsDNSSubdomain(p.Metadata.Name) && objectnames.AreLabels(t.Metadata.Labels) &&
+		objectnames.AreTaints(t.Spec.Taints) && areRequirements(t.Spec.Requirements) &&
 		max(len(t.Metadata.Labels), len(t.Spec.Taints), len(t.Spec.Requirements), len(p.Spec.Limits)) <= maxTerms
+}
+
+func areRequirements(all []corev1.NodeSelectorRequirement) bool {
+	return objectnames.AreRequirements(all) && !slices.ContainsFunc(all, func(r corev1.NodeSelectorRequirement) bool { return !objectnames.AreLabelValues(r.Values) })
 }
 
 func (p *nodePool) read() NodePool {

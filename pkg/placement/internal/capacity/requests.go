@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/component-helpers/resource"
+
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
 
 // podOptions count a resize in place as the larger of what the Pod had, has and asks for, as the
@@ -148,13 +150,14 @@ func isPositive(amount apiresource.Quantity) bool { return amount.Sign() > 0 }
 func isAny(apiresource.Quantity) bool { return true }
 
 // bounded keeps of the resources beside Kubernetes' own those that count, and of these so many at
-// most.
+// most. What no resource can be called doesn't count: a name of any length would be looked up in
+// each node.
 func bounded(list corev1.ResourceList, most int, counts func(apiresource.Quantity) bool) corev1.ResourceList {
 	kept, others := corev1.ResourceList{}, []corev1.ResourceName{}
 	for name, amount := range list {
 		if isOwn(name) {
 			kept[name] = amount
-		} else if counts(amount) {
+		} else if counts(amount) && objectnames.IsLabelKey(string(name)) {
 			others = among(others, name, most)
 		}
 	}

@@ -4,7 +4,8 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
 
 // selects reports whether a selector selects some labels. One that is invalid selects none. It
@@ -40,30 +41,21 @@ func meets(labels map[string]string, r *metav1.LabelSelectorRequirement) bool {
 	}
 }
 
-// isInvalidLabel reports whether no label can have a key, or one of some values.
+// isInvalidLabel reports whether no label can have a key, or one of some values. That makes a
+// selector invalid, whatever its other values are.
 func isInvalidLabel(key string, values ...string) bool {
-	return len(validation.IsQualifiedName(key)) > 0 || slices.ContainsFunc(values, IsInvalidValue)
+	return !objectnames.IsLabelKey(key) || !objectnames.AreLabelValues(values)
 }
 
-// IsInvalidValue reports whether no label can have a value. It makes a selector invalid, whatever
-// its other values are. It is validation.IsValidLabelValue without its regular expression: values
-// are many.
-func IsInvalidValue(value string) bool {
-	if value == "" {
+// IsInvalid reports whether some key or value of a selector can't be a label's.
+func IsInvalid(s *metav1.LabelSelector) bool {
+	if s == nil {
 		return false
 	}
-	last := len(value) - 1
-	if last >= validation.LabelValueMaxLength || !isAlphanumeric(value[0]) || !isAlphanumeric(value[last]) {
-		return true
-	}
-	for i := range last {
-		if c := value[i]; !isAlphanumeric(c) && c != '-' && c != '_' && c != '.' {
+	for key, value := range s.MatchLabels {
+		if isInvalidLabel(key, value) {
 			return true
 		}
 	}
-	return false
-}
-
-func isAlphanumeric(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+	return slices.ContainsFunc(s.MatchExpressions, func(r metav1.LabelSelectorRequirement) bool { return isInvalidLabel(r.Key, r.Values...) })
 }

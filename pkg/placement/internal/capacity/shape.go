@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
@@ -162,19 +162,18 @@ func (s *Shape) Without(is func(corev1.ResourceName) bool) *Shape {
 	return &without
 }
 
-// hash covers every field that slots and suits read.
+// hash covers every field that slots and suits read, in protobuf: JSON would make six bytes of a
+// character, and there may be millions.
 func (s *Shape) hash(spec *corev1.PodSpec) string {
-	// Plain data of API types: marshalling can't fail, and it sorts maps.
-	data, _ := json.Marshal(struct {
-		Unit        Resources
-		Selector    map[string]string
-		Affinity    *corev1.NodeSelector
-		Tolerations []corev1.Toleration
-		NodeName    string
-		OS          corev1.OSName
-		OnePerNode  bool
-	}{s.unit, spec.NodeSelector, requiredTerms(spec), s.tolerations, s.nodeName, s.os, s.onePerNode})
-	return keyOf(data)
+	read := corev1.PodSpec{
+		Containers:   []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: s.unit.List()}}},
+		NodeSelector: spec.NodeSelector, Tolerations: s.tolerations, NodeName: s.nodeName, OS: &corev1.PodOS{Name: s.os},
+	}
+	if required := requiredTerms(spec); required != nil {
+		read.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: required}}
+	}
+	data, _ := read.Marshal() // it never fails, and sorts maps
+	return keyOf(strconv.AppendBool(data, s.onePerNode))
 }
 
 func keyOf(data []byte) string {

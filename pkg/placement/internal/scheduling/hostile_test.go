@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/jobferry/jobferry/pkg/util/costtest"
 
@@ -339,6 +340,22 @@ func TestLargeAntiAffinityOfAWorker(t *testing.T) {
 	}
 	if pods.Remove("1"); pods.HasUnjudged() {
 		t.Error("a Pod is unjudged that is gone")
+	}
+}
+
+// A worker's Pod keeps others away by a selector with a text of megabytes, which is read under the
+// lock of the worker's Pods: its length says enough.
+func TestAntiAffinityOfALongText(t *testing.T) {
+	for _, part := range []string{"/", "a"} {
+		long := strings.Repeat(part, 2<<20)
+		for name, r := range map[string]metav1.LabelSelectorRequirement{
+			"key": {Key: long, Operator: metav1.LabelSelectorOpExists}, "value": {Key: "a", Operator: metav1.LabelSelectorOpIn, Values: []string{long}},
+		} {
+			s := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{r}}
+			if cost := costtest.Of(func() { selectorOf(s) }); cost > 64<<10 || selectorOf(s).Matches(labels.Set{"a": "b"}) {
+				t.Errorf("%s of %q: %d KiB are made of it, or it selects something", name, part, cost>>10)
+			}
+		}
 	}
 }
 

@@ -74,8 +74,12 @@ func (v view) selectBy(field string, least certainty, terms ...term) *selection 
 	}, selectors...)
 }
 
-// selectorOf matches nothing where the API server would have refused the selector.
+// selectorOf matches nothing where the API server would have refused the selector. Upstream's
+// function takes long to refuse a long text.
 func selectorOf(s *metav1.LabelSelector) labels.Selector {
+	if capacity.IsInvalid(s) {
+		return labels.Nothing()
+	}
 	selector, err := metav1.LabelSelectorAsSelector(s)
 	if err != nil {
 		return labels.Nothing()

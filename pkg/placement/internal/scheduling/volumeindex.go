@@ -1,13 +1,11 @@
 package scheduling
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-helpers/storage/volume"
 
-	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
 
 // volumeIndex has the volumes that can still be bound to a claim, so that few are looked at for one
@@ -87,7 +85,7 @@ func labelOf(pv *corev1.PersistentVolume) (key string, values []string, all bool
 	for _, e := range term.MatchExpressions {
 		if e.Operator == corev1.NodeSelectorOpIn && len(e.Values) <= maxLabelValues {
 			simple := len(term.MatchExpressions) == 1 && len(term.MatchFields) == 0
-			return e.Key, e.Values, simple && !slices.ContainsFunc(e.Values, capacity.IsInvalidValue)
+			return e.Key, e.Values, simple && objectnames.AreLabelValues(e.Values)
 		}
 	}
 	return "", nil, false
