@@ -12,6 +12,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,8 +28,9 @@ const (
 
 // Valid reports whether an API server could store an object by the names in it: its own, its
 // namespace's, its UID and version, those of its labels and annotations, and for a Pod or Job those
-// of its containers and its node. There may be no namespace and no UID. Of a Pod and a node they
-// are also the keys by which the one is compared with the other, again and again.
+// of its containers and its node. There may be no namespace and no UID. Names are also
+// the keys by which a Pod is compared with a node, and the resources that are looked up in a Pod,
+// again and again.
 func Valid(object metav1.Object) bool {
 	if !isMeta(object) {
 		return false
@@ -39,6 +41,12 @@ func Valid(object metav1.Object) bool {
 			areStatuses(o.Status.EphemeralContainerStatuses)
 	case *corev1.Node:
 		return AreTaints(o.Spec.Taints)
+	case *corev1.LimitRange:
+		return !slices.ContainsFunc(o.Spec.Limits, hasBadResource)
+	case *corev1.ResourceQuota:
+		return areResources(o.Status.Hard) && areResources(o.Status.Used)
+	case *nodev1.RuntimeClass:
+		return isRuntimeClass(o)
 	case *batchv1.Job:
 		return isKeys(&o.Spec.Template) && isPodSpec(&o.Spec.Template.Spec)
 	default:

@@ -7,6 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -58,7 +59,15 @@ func TestValid(t *testing.T) {
 		"driver of CSI":      &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: "CSI.Example.com"}},
 		"Pod that is placed": pod(func(p *corev1.Pod) { placed(p, "example.com/key", "any\ntext") }),
 		"tainted node":       &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "gpu", Value: "a"}, {Key: "b"}}}},
-		"no label value":     &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"node-role.kubernetes.io/worker": ""}}},
+		"LimitRange": &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Name: "l"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{
+			{Type: corev1.LimitTypeContainer, Default: corev1.ResourceList{"cpu": {}}, Min: corev1.ResourceList{"example.com/gpu": {}}},
+		}}},
+		"quota": &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "q"}, Status: corev1.ResourceQuotaStatus{Hard: corev1.ResourceList{
+			"requests.example.com/gpu": {}, "count/jobs.batch": {}, "gold.storageclass.storage.k8s.io/requests.storage": {},
+		}}},
+		"RuntimeClass": &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Overhead: &nodev1.Overhead{PodFixed: corev1.ResourceList{"cpu": {}}},
+			Scheduling: &nodev1.Scheduling{NodeSelector: map[string]string{"a": "b"}, Tolerations: []corev1.Toleration{{Key: "a", Operator: "Exists"}}}},
+		"no label value": &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"node-role.kubernetes.io/worker": ""}}},
 	} {
 		if !objectnames.Valid(object) {
 			t.Errorf("%s: refused", name)
@@ -97,6 +106,18 @@ func TestValid(t *testing.T) {
 		},
 	} {
 		if objectnames.Valid(pod(change)) {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	meta, none := metav1.ObjectMeta{Name: "x"}, corev1.ResourceList{corev1.ResourceName(long): {}}
+	for name, object := range map[string]metav1.Object{
+		"limit":                 &corev1.LimitRange{ObjectMeta: meta, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{Max: none}}}},
+		"quota":                 &corev1.ResourceQuota{ObjectMeta: meta, Status: corev1.ResourceQuotaStatus{Hard: none}},
+		"overhead":              &nodev1.RuntimeClass{ObjectMeta: meta, Overhead: &nodev1.Overhead{PodFixed: none}},
+		"selector of a class":   &nodev1.RuntimeClass{ObjectMeta: meta, Scheduling: &nodev1.Scheduling{NodeSelector: map[string]string{long: ""}}},
+		"toleration of a class": &nodev1.RuntimeClass{ObjectMeta: meta, Scheduling: &nodev1.Scheduling{Tolerations: []corev1.Toleration{{Key: long}}}},
+	} {
+		if objectnames.Valid(object) {
 			t.Errorf("%s: accepted", name)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -26,6 +27,26 @@ func AreRequirements(all []corev1.NodeSelectorRequirement) bool {
 
 func isBadToleration(t corev1.Toleration) bool {
 	return t.Key != "" && !IsLabelKey(t.Key) || len(t.Value) > validation.LabelValueMaxLength
+}
+
+func areResources(list corev1.ResourceList) bool {
+	for name := range list {
+		if !IsLabelKey(string(name)) {
+			return false
+		}
+	}
+	return true
+}
+
+func hasBadResource(i corev1.LimitRangeItem) bool {
+	return !areResources(i.Default) || !areResources(i.DefaultRequest) || !areResources(i.Max) || !areResources(i.Min) ||
+		!areResources(i.MaxLimitRequestRatio)
+}
+
+func isRuntimeClass(c *nodev1.RuntimeClass) bool {
+	s := c.Scheduling
+	return (c.Overhead == nil || areResources(c.Overhead.PodFixed)) &&
+		(s == nil || AreLabels(s.NodeSelector) && !slices.ContainsFunc(s.Tolerations, isBadToleration))
 }
 
 func isAffinity(a *corev1.Affinity) bool {

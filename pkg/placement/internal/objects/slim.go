@@ -22,9 +22,12 @@ func SlimRuntimeClass(class *nodev1.RuntimeClass) *nodev1.RuntimeClass {
 	return &nodev1.RuntimeClass{ObjectMeta: slimMeta(&class.ObjectMeta), Overhead: class.Overhead, Scheduling: class.Scheduling}
 }
 
-// SlimLimitRange keeps the limits.
+// SlimLimitRange keeps the limits of Pods and containers.
 func SlimLimitRange(limits *corev1.LimitRange) *corev1.LimitRange {
-	return &corev1.LimitRange{ObjectMeta: slimMeta(&limits.ObjectMeta), Spec: limits.Spec}
+	items := slices.DeleteFunc(slices.Clone(limits.Spec.Limits), func(i corev1.LimitRangeItem) bool {
+		return i.Type != corev1.LimitTypePod && i.Type != corev1.LimitTypeContainer
+	})
+	return &corev1.LimitRange{ObjectMeta: slimMeta(&limits.ObjectMeta), Spec: corev1.LimitRangeSpec{Limits: items}}
 }
 
 // SlimQuota keeps which Pods it counts, and of which resources they have how much.

@@ -1,10 +1,11 @@
 package scheduling
 
 import (
-	"encoding/binary"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"math"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
@@ -78,11 +79,11 @@ type changed struct {
 // changedBy is the Job as LimitRanger and RuntimeClass leave it, or why they refuse it.
 func (j *Job) changedBy(a *Admission, b *budget) (*Job, *Reason) {
 	limits := a.limits(b)
-	text := a.changing(j.spec, b)
-	if len(text) == 0 {
+	by, changes := a.changing(j.spec, b)
+	if !changes {
 		return j, nil
 	}
-	c := j.changes.get(digest.Of(string(text)), func() changed {
+	c := j.changes.get(by, func() changed {
 		b.spend(limitWork*limits*(len(j.spec.InitContainers)+len(j.spec.Containers))+j.reading, containersField)
 		return j.change(a)
 	})
@@ -114,27 +115,39 @@ func (j *Job) change(a *Admission) changed {
 	return changed{j.with(spec), nil}
 }
 
-// changing is what may change a Pod, as one text. The work for LimitRanges is spent.
-func (a *Admission) changing(spec *corev1.PodSpec, b *budget) (text []byte) {
-	add := func(object interface{ Marshal() ([]byte, error) }) {
-		packed, err := object.Marshal()
-		if err != nil { // it never fails
-			packed = []byte(err.Error())
-		}
-		b.spend(len(packed)/keyBytes, containersField)
-		text = append(binary.AppendUvarint(text, uint64(len(packed))), packed...)
+// changing stands for what may change a Pod, if anything may. The work for LimitRanges is spent.
+// They may have tens of megabytes together, of which one at a time is packed.
+func (a *Admission) changing(spec *corev1.PodSpec, b *budget) (by digest.Digest, changes bool) {
+	var all maphash.Hash
+	var packed []byte
+	all.SetSeed(seed)
+	add := func(object packable) {
+		size := object.Size()
+		b.spend(size/keyBytes, containersField)
+		packed = slices.Grow(packed[:0], size)[:size]
+		_, _ = object.MarshalToSizedBuffer(packed) // it never fails
+		maphash.WriteComparable(&all, size)
+		_, _ = all.Write(packed)
+		changes = true
 	}
 	for _, r := range a.LimitRanges {
 		add(&r.Spec)
 	}
 	if spec.RuntimeClassName != nil && a.RuntimeClasses != nil {
-		text = append(text, "class"...)
+		_, _ = all.WriteString("class")
+		changes = true
 		if class := a.RuntimeClasses[*spec.RuntimeClassName]; class != nil {
 			b.spend(classWork(class), runtimeClassField)
 			add(&nodev1.RuntimeClass{Overhead: class.Overhead, Scheduling: class.Scheduling})
 		}
 	}
-	return text
+	return digest.Of(all.Sum64()), changes
+}
+
+// packable is a part of an API object.
+type packable interface {
+	Size() int
+	MarshalToSizedBuffer(into []byte) (int, error)
 }
 
 // classWork is that to read a RuntimeClass.

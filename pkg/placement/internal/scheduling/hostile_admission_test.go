@@ -97,6 +97,18 @@ func TestVeryManyLimitsAreCountedFirst(t *testing.T) {
 	}
 }
 
+// A worker's LimitRanges have megabytes together. Which they are is found out with little memory.
+func TestLargeLimitRanges(t *testing.T) {
+	a := &Admission{}
+	for range 40 {
+		item := corev1.LimitRangeItem{Type: corev1.LimitTypePod, Max: manyAmounts(strings.Repeat("x", 250), 1000)}
+		a.LimitRanges = append(a.LimitRanges, limitsOf(item).LimitRanges...)
+	}
+	if allocated, work, field := admissionCost(a, jobOf(plain), mostWork/2); allocated > 4<<20 || work < 12<<20/keyBytes || field != "" {
+		t.Errorf("%d MiB are allocated, work %d, too much: %q", allocated>>20, work, field)
+	}
+}
+
 func limitsOf(items ...corev1.LimitRangeItem) *Admission {
 	return &Admission{LimitRanges: []*corev1.LimitRange{{Spec: corev1.LimitRangeSpec{Limits: items}}}}
 }
