@@ -135,7 +135,16 @@ func TestDevicesThatNoAPIServerStores(t *testing.T) {
 			s.Devices[0].ConsumesCounters = make([]resourcev1.DeviceCounterConsumption, 1000)
 		},
 		"very many sets of counters": func(s *resourcev1.ResourceSliceSpec) { s.SharedCounters = make([]resourcev1.CounterSet, 1000) },
-		"a long driver":              func(s *resourcev1.ResourceSliceSpec) { s.Driver = long },
+		"a long pool":                func(s *resourcev1.ResourceSliceSpec) { s.Pool.Name = long },
+		"a long device":              func(s *resourcev1.ResourceSliceSpec) { s.Devices[0].Name = long },
+		"a long taint":               func(s *resourcev1.ResourceSliceSpec) { s.Devices[0].Taints = []resourcev1.DeviceTaint{{Key: long}} },
+		"a long counter": func(s *resourcev1.ResourceSliceSpec) {
+			s.SharedCounters = []resourcev1.CounterSet{{Counters: map[string]resourcev1.Counter{long: {}}}}
+		},
+		"a long counter of a device": func(s *resourcev1.ResourceSliceSpec) {
+			s.Devices[0].ConsumesCounters = []resourcev1.DeviceCounterConsumption{{Counters: map[string]resourcev1.Counter{long: {}}}}
+		},
+		"a long driver": func(s *resourcev1.ResourceSliceSpec) { s.Driver = long },
 		"a long name": func(s *resourcev1.ResourceSliceSpec) {
 			s.Devices[0].Attributes = map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{resourcev1.QualifiedName(long): {BoolValue: ptr.To(true)}}
 		},
@@ -199,6 +208,7 @@ func TestSelectorsOfVeryManyNodes(t *testing.T) {
 // Classes, claims and templates with more than API servers store aren't there: the allocator would
 // compare all of it with all devices before it asks whether it may go on.
 func TestMoreThanAPIServersStore(t *testing.T) {
+	long := strings.Repeat("x", maxName+1)
 	request := func(change func(*resourcev1.DeviceRequest)) func(*resourcev1.DeviceClaim) {
 		return func(c *resourcev1.DeviceClaim) { change(&c.Requests[0]) }
 	}
@@ -216,6 +226,18 @@ func TestMoreThanAPIServersStore(t *testing.T) {
 		"tolerations": request(func(r *resourcev1.DeviceRequest) {
 			r.Exactly.Tolerations = make([]resourcev1.DeviceToleration, 1000)
 		}),
+		"name":                request(func(r *resourcev1.DeviceRequest) { r.Name = long }),
+		"class":               request(func(r *resourcev1.DeviceRequest) { r.Exactly.DeviceClassName = long }),
+		"key of a toleration": request(func(r *resourcev1.DeviceRequest) { r.Exactly.Tolerations = []resourcev1.DeviceToleration{{Key: long}} }),
+		"name of an alternative": request(func(r *resourcev1.DeviceRequest) {
+			r.FirstAvailable = []resourcev1.DeviceSubRequest{{Name: long}}
+		}),
+		"request that a constraint names": func(c *resourcev1.DeviceClaim) {
+			c.Constraints = []resourcev1.DeviceConstraint{{Requests: []string{long}}}
+		},
+		"request that a configuration names": func(c *resourcev1.DeviceClaim) {
+			c.Config = []resourcev1.DeviceClaimConfiguration{{Requests: []string{long}}}
+		},
 		"tolerations of an alternative": request(func(r *resourcev1.DeviceRequest) {
 			r.FirstAvailable = []resourcev1.DeviceSubRequest{{Tolerations: make([]resourcev1.DeviceToleration, 1000)}}
 		}),

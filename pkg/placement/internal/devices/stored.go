@@ -25,7 +25,7 @@ func (o Objects) stored() Objects {
 	})
 	o.Claims = kept(o.Claims, func(c *resourcev1.ResourceClaim) bool {
 		a := c.Status.Allocation
-		return isStoredClaim(&c.Spec.Devices) && (a == nil || len(a.Devices.Results) <= resourcev1.AllocationResultsMaxSize)
+		return isStoredClaim(&c.Spec.Devices) && (a == nil || len(a.Devices.Results) <= resourcev1.AllocationResultsMaxSize) && resultsHaveShortNames(a)
 	})
 	o.Templates = kept(o.Templates, func(t *resourcev1.ResourceClaimTemplate) bool { return isStoredClaim(&t.Spec.Spec.Devices) })
 	return o
@@ -45,7 +45,7 @@ func isStoredClaim(c *resourcev1.DeviceClaim) bool {
 		len(c.Config) <= resourcev1.DeviceConfigMaxSize &&
 		!slices.ContainsFunc(c.Requests, func(r resourcev1.DeviceRequest) bool { return !isStoredRequest(&r) }) &&
 		!slices.ContainsFunc(c.Constraints, func(c resourcev1.DeviceConstraint) bool { return len(c.Requests) > maxReferences }) &&
-		!slices.ContainsFunc(c.Config, func(c resourcev1.DeviceClaimConfiguration) bool { return len(c.Requests) > maxReferences })
+		!slices.ContainsFunc(c.Config, func(c resourcev1.DeviceClaimConfiguration) bool { return len(c.Requests) > maxReferences }) && claimHasShortNames(c)
 }
 
 func isStoredRequest(r *resourcev1.DeviceRequest) bool {
@@ -70,7 +70,7 @@ func isStored(s *resourcev1.ResourceSlice) bool {
 		!slices.ContainsFunc(s.Spec.SharedCounters, func(c resourcev1.CounterSet) bool {
 			return len(c.Counters) > resourcev1.ResourceSliceMaxCountersPerCounterSet
 		}) &&
-		!slices.ContainsFunc(s.Spec.Devices, func(d resourcev1.Device) bool { return !isStoredDevice(&d) })
+		!slices.ContainsFunc(s.Spec.Devices, func(d resourcev1.Device) bool { return !isStoredDevice(&d) }) && hasShortNames(&s.Spec)
 }
 
 func isStoredDevice(d *resourcev1.Device) bool {
