@@ -1,14 +1,18 @@
 package objects
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/component-helpers/storage/volume"
+	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 	"github.com/jobferry/jobferry/pkg/placement/internal/change"
@@ -45,6 +49,35 @@ func (s *Store) capacities() map[string][]*storagev1.CSIStorageCapacity {
 	return byClass
 }
 
+// maxName is how long the name of a class or volume is at most, and maxHandle how much is held of
+// what a driver calls a volume, which has 128 bytes at most.
+const maxName, maxHandle = validation.DNS1123SubdomainMaxLength, 512
+
+// short is a name as it may be one, and something that is none for a longer one: API servers don't
+// check what a claim says of its volume. It's looked up for each Pod that has the claim.
+func short(name string) string {
+	if len(name) <= maxName {
+		return name
+	}
+	return strings.Clone(name[:maxName+1])
+}
+
+func shortOrNone(name *string) *string {
+	if name == nil {
+		return nil
+	}
+	return ptr.To(short(*name))
+}
+
+// handleOf stands for what a driver calls a volume.
+func handleOf(handle string) string {
+	if len(handle) <= maxHandle {
+		return handle
+	}
+	sum := sha256.Sum256([]byte(handle))
+	return hex.EncodeToString(sum[:])
+}
+
 // SlimClaim keeps to what it's bound, or what can be bound to it.
 func SlimClaim(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
 	slim := &corev1.PersistentVolumeClaim{ObjectMeta: slimMeta(&claim.ObjectMeta)}
@@ -52,7 +85,7 @@ func SlimClaim(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClai
 	slim.Annotations = only(claim.Annotations, volume.AnnSelectedNode, corev1.BetaStorageClassAnnotation)
 	slim.Status.Phase = claim.Status.Phase
 	slim.Spec = corev1.PersistentVolumeClaimSpec{
-		AccessModes: claim.Spec.AccessModes, StorageClassName: claim.Spec.StorageClassName, VolumeName: claim.Spec.VolumeName,
+		AccessModes: claim.Spec.AccessModes, StorageClassName: shortOrNone(claim.Spec.StorageClassName), VolumeName: short(claim.Spec.VolumeName),
 	}
 	if claim.Spec.VolumeName == "" {
 		slim.Spec.Selector, slim.Spec.Resources.Requests = claim.Spec.Selector, claim.Spec.Resources.Requests
@@ -80,14 +113,14 @@ func SlimVolume(pv *corev1.PersistentVolume) *corev1.PersistentVolume {
 	slim.Annotations = only(pv.Annotations, corev1.BetaStorageClassAnnotation)
 	slim.Status.Phase = pv.Status.Phase
 	slim.Spec = corev1.PersistentVolumeSpec{
-		Capacity: pv.Spec.Capacity, AccessModes: pv.Spec.AccessModes, StorageClassName: pv.Spec.StorageClassName,
+		Capacity: pv.Spec.Capacity, AccessModes: pv.Spec.AccessModes, StorageClassName: short(pv.Spec.StorageClassName),
 		VolumeMode: pv.Spec.VolumeMode, NodeAffinity: affordable(pv.Spec.NodeAffinity), VolumeAttributesClassName: pv.Spec.VolumeAttributesClassName,
 	}
 	if to := pv.Spec.ClaimRef; to != nil {
-		slim.Spec.ClaimRef = &corev1.ObjectReference{Namespace: to.Namespace, Name: to.Name, UID: to.UID}
+		slim.Spec.ClaimRef = &corev1.ObjectReference{Namespace: short(to.Namespace), Name: short(to.Name), UID: to.UID}
 	}
 	if from := pv.Spec.CSI; from != nil {
-		slim.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: from.Driver, VolumeHandle: from.VolumeHandle}
+		slim.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: short(from.Driver), VolumeHandle: handleOf(from.VolumeHandle)}
 	}
 	return slim
 }
@@ -95,7 +128,7 @@ func SlimVolume(pv *corev1.PersistentVolume) *corev1.PersistentVolume {
 // SlimStorageClass keeps when and where a volume is made, and by whom.
 func SlimStorageClass(class *storagev1.StorageClass) *storagev1.StorageClass {
 	slim := &storagev1.StorageClass{
-		ObjectMeta: slimMeta(&class.ObjectMeta), Provisioner: class.Provisioner, VolumeBindingMode: class.VolumeBindingMode,
+		ObjectMeta: slimMeta(&class.ObjectMeta), Provisioner: short(class.Provisioner), VolumeBindingMode: class.VolumeBindingMode,
 	}
 	if (&storagev1.StorageClass{AllowedTopologies: class.AllowedTopologies}).Size() <= maxTopologyBytes {
 		slim.AllowedTopologies = class.AllowedTopologies
@@ -130,7 +163,7 @@ func SlimCSIDriver(driver *storagev1.CSIDriver) *storagev1.CSIDriver {
 // SlimCSIStorageCapacity keeps how much is left, and for which nodes.
 func SlimCSIStorageCapacity(c *storagev1.CSIStorageCapacity) *storagev1.CSIStorageCapacity {
 	slim := &storagev1.CSIStorageCapacity{
-		ObjectMeta: slimMeta(&c.ObjectMeta), NodeTopology: c.NodeTopology, StorageClassName: c.StorageClassName,
+		ObjectMeta: slimMeta(&c.ObjectMeta), NodeTopology: c.NodeTopology, StorageClassName: short(c.StorageClassName),
 		Capacity: c.Capacity, MaximumVolumeSize: c.MaximumVolumeSize,
 	}
 	if c.NodeTopology.Size() > maxTopologyBytes {
@@ -139,7 +172,7 @@ func SlimCSIStorageCapacity(c *storagev1.CSIStorageCapacity) *storagev1.CSIStora
 	return slim
 }
 
-// only some of the annotations; nil if there are none of them.
+// only some of the annotations, which are names; nil if there are none of them.
 func only(annotations map[string]string, keys ...string) map[string]string {
 	var kept map[string]string
 	for _, key := range keys {
@@ -147,7 +180,7 @@ func only(annotations map[string]string, keys ...string) map[string]string {
 			if kept == nil {
 				kept = map[string]string{}
 			}
-			kept[key] = value
+			kept[key] = short(value)
 		}
 	}
 	return kept

@@ -120,6 +120,36 @@ func TestLabelsOfVolumesAreShort(t *testing.T) {
 	}
 }
 
+// A tenant of a worker says that a claim has a volume with a name of a megabyte, and many of his
+// Pods have the claim. The name is looked up for each of them: little of it is held, which names
+// nothing.
+func TestNamesOfVolumesAreShort(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	annotations := map[string]string{corev1.BetaStorageClassAnnotation: long}
+	claim := objects.SlimClaim(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: long, StorageClassName: &long}})
+	slim := func(handle string) *corev1.PersistentVolume {
+		return objects.SlimVolume(&corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{
+			StorageClassName: long, ClaimRef: &corev1.ObjectReference{Namespace: long, Name: long},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: long, VolumeHandle: handle}},
+		}})
+	}
+	pv, other := slim(long+"a"), slim(long+"b")
+	class := objects.SlimStorageClass(&storagev1.StorageClass{Provisioner: long})
+	capacity := objects.SlimCSIStorageCapacity(&storagev1.CSIStorageCapacity{StorageClassName: long, NodeTopology: &metav1.LabelSelector{}})
+	for name, is := range map[string]string{
+		"annotation": claim.Annotations[corev1.BetaStorageClassAnnotation], "volume of a claim": claim.Spec.VolumeName, "its class": *claim.Spec.StorageClassName, "class of a volume": pv.Spec.StorageClassName,
+		"its claim": pv.Spec.ClaimRef.Name, "its namespace": pv.Spec.ClaimRef.Namespace, "its driver": pv.Spec.CSI.Driver,
+		"provisioner": class.Provisioner, "class of a capacity": capacity.StorageClassName,
+	} {
+		if len(is) != 254 || !strings.HasPrefix(long, is) {
+			t.Errorf("%s: %d bytes are held", name, len(is))
+		}
+	}
+	if h := pv.Spec.CSI.VolumeHandle; len(h) > 100 || h == other.Spec.CSI.VolumeHandle || h != slim(long+"a").Spec.CSI.VolumeHandle {
+		t.Errorf("a volume is called %.200s", h)
+	}
+}
+
 // A node's drivers are compared with those that each Job needs: no more is held of them than nodes
 // have.
 func TestDriversOfANodeAreBounded(t *testing.T) {
