@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // ID names a group. Its zero value is no group.
@@ -78,7 +79,7 @@ func (k Kinds) Of(job *batchv1.Job) (ID, error) {
 		return ID{Namespace: job.Namespace, Name: name}, nil
 	}
 	owner := metav1.GetControllerOfNoCopy(job)
-	if owner == nil {
+	if owner == nil || owner.Size() > mirror.MaxHeldOwner { // a light Job doesn't have it, either
 		return ID{}, nil
 	}
 	for _, kind := range k {

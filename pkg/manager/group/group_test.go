@@ -33,6 +33,8 @@ func TestOf(t *testing.T) {
 		job.Annotations = map[string]string{v1alpha1.AnnotationGroup: name}
 		return job
 	}
+	ofLong := owned(true, "JobSet", "jobset.x-k8s.io/v1alpha2")
+	ofLong.OwnerReferences[0].Name = strings.Repeat("x", 2<<10)
 	set := ID{Namespace: "team", Name: "pair", Owner: "1", JobSet: true}
 	for what, c := range map[string]struct {
 		job   *batchv1.Job
@@ -42,6 +44,7 @@ func TestOf(t *testing.T) {
 		"of a JobSet":            {owned(true, "JobSet", "jobset.x-k8s.io/v1alpha2"), set, false},
 		"of its next version":    {owned(true, "JobSet", "jobset.x-k8s.io/v1"), set, false},
 		"owned, not controlled":  {owned(false, "JobSet", "jobset.x-k8s.io/v1alpha2"), ID{}, false},
+		"of one of a long name":  {ofLong, ID{}, false},
 		"of another group's":     {owned(true, "JobSet", "example.com/v1"), ID{}, false},
 		"of a kind that's added": {owned(true, "Batch", "example.com/v1"), ID{Namespace: "team", Name: "pair", Owner: "1"}, false},
 		"named":                  {named(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team"}}, "steps"), ID{Namespace: "team", Name: "steps"}, false},
