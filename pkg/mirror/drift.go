@@ -121,7 +121,7 @@ func (d *drift) managedBy() Action {
 	case IsFor(d.target.JobController, d.mirror):
 		return nil
 	case is != was:
-		return Refuse{"spec.managedBy", fmt.Sprintf("the worker's admission gave the Job to %q", is)}
+		return Refuse{"spec.managedBy", fmt.Sprintf("the worker's admission gave the Job to %.100q", is)}
 	case blank(&d.mirror.Status):
 		return Recreate{"spec.managedBy", "the worker's Job controller has changed, and the Job hasn't started"}
 	default:

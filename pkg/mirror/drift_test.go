@@ -14,6 +14,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
 // mirrorOf is the mirror of a hub Job as a worker's API server stores it.
@@ -319,5 +320,20 @@ func TestDriftByAdmission(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// A worker says that a mirror has a Job controller with a name of megabytes, which isn't what was
+// written. Little is made of it.
+func TestDriftOfALongControllerIsCheap(t *testing.T) {
+	hub := job().Obj()
+	m := mirrorOf(hub, aTarget)
+	m.Spec.ManagedBy = ptr.To(strings.Repeat("\x00", 4<<20))
+	var act Action
+	if cost := costtest.Of(func() { act = Drift(hub, m, aTarget) }); cost > 1<<20 {
+		t.Errorf("%d MiB are made of it", cost>>20)
+	}
+	if r, is := act.(Refuse); !is || r.Field != "spec.managedBy" {
+		t.Errorf("%T", act)
 	}
 }
