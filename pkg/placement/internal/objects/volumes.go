@@ -85,7 +85,7 @@ func SlimClaim(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClai
 	slim.Annotations = only(claim.Annotations, volume.AnnSelectedNode, corev1.BetaStorageClassAnnotation)
 	slim.Status.Phase = claim.Status.Phase
 	slim.Spec = corev1.PersistentVolumeClaimSpec{
-		AccessModes: claim.Spec.AccessModes, StorageClassName: shortOrNone(claim.Spec.StorageClassName), VolumeName: short(claim.Spec.VolumeName),
+		AccessModes: scheduling.AccessModes(claim.Spec.AccessModes), StorageClassName: shortOrNone(claim.Spec.StorageClassName), VolumeName: short(claim.Spec.VolumeName),
 	}
 	if claim.Spec.VolumeName == "" {
 		slim.Spec.Selector, slim.Spec.Resources.Requests = claim.Spec.Selector, claim.Spec.Resources.Requests
@@ -113,7 +113,7 @@ func SlimVolume(pv *corev1.PersistentVolume) *corev1.PersistentVolume {
 	slim.Annotations = only(pv.Annotations, corev1.BetaStorageClassAnnotation)
 	slim.Status.Phase = pv.Status.Phase
 	slim.Spec = corev1.PersistentVolumeSpec{
-		Capacity: pv.Spec.Capacity, AccessModes: pv.Spec.AccessModes, StorageClassName: short(pv.Spec.StorageClassName),
+		Capacity: pv.Spec.Capacity, AccessModes: scheduling.AccessModes(pv.Spec.AccessModes), StorageClassName: short(pv.Spec.StorageClassName),
 		VolumeMode: pv.Spec.VolumeMode, NodeAffinity: affordable(pv.Spec.NodeAffinity), VolumeAttributesClassName: pv.Spec.VolumeAttributesClassName,
 	}
 	if to := pv.Spec.ClaimRef; to != nil {

@@ -1,6 +1,7 @@
 package objects_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -147,6 +148,25 @@ func TestNamesOfVolumesAreShort(t *testing.T) {
 	}
 	if h := pv.Spec.CSI.VolumeHandle; len(h) > 100 || h == other.Spec.CSI.VolumeHandle || h != slim(long+"a").Spec.CSI.VolumeHandle {
 		t.Errorf("a volume is called %.200s", h)
+	}
+}
+
+// A claim or a volume has very many access modes, which are read for each volume and node.
+func TestAccessModesAreFew(t *testing.T) {
+	once := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce, corev1.ReadOnlyMany}
+	for name, all := range map[string][]corev1.PersistentVolumeAccessMode{"repeated": slices.Repeat(once, 1000), "once": once} {
+		claim := objects.SlimClaim(&corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{AccessModes: all}})
+		pv := objects.SlimVolume(&corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{AccessModes: all}})
+		if !slices.Equal(claim.Spec.AccessModes, once) || !slices.Equal(pv.Spec.AccessModes, once) {
+			t.Errorf("%s: a claim has %d, a volume %d", name, len(claim.Spec.AccessModes), len(pv.Spec.AccessModes))
+		}
+	}
+	var others []corev1.PersistentVolumeAccessMode
+	for i := range 1000 {
+		others = append(others, corev1.PersistentVolumeAccessMode(fmt.Sprint(i)))
+	}
+	if pv := objects.SlimVolume(&corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{AccessModes: others}}); len(pv.Spec.AccessModes) > 10 {
+		t.Errorf("a volume has %d modes", len(pv.Spec.AccessModes))
 	}
 }
 

@@ -88,6 +88,7 @@ func bindingOf(j *Job, v view) *volumesState {
 		case source.Ephemeral != nil:
 			claim := &corev1.PersistentVolumeClaim{Spec: source.Ephemeral.VolumeClaimTemplate.Spec}
 			claim.Namespace, claim.Name = j.namespace, source.Name
+			claim.Spec.AccessModes = AccessModes(claim.Spec.AccessModes)
 			s.readUnbound(claim, &s.own)
 		}
 	}

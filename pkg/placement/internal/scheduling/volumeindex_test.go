@@ -62,6 +62,21 @@ func TestAWorkerWithVeryManyVolumes(t *testing.T) {
 	}
 }
 
+// A tenant's Job has a claim with the same access mode very many times. They are read once, not for
+// each node.
+func TestAClaimOfVeryManyModes(t *testing.T) {
+	_, claim := storage("example.com")
+	claim.Spec.AccessModes = slices.Repeat(claim.Spec.AccessModes, 80_000)
+	j := jobOf(func(p *corev1.PodTemplateSpec) {
+		p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: ephemeral(claim)}}
+	})
+	s := NewSnapshot(nil, nil, nil)
+	s.Volumes, _ = storage("example.com")
+	if b := bindingOf(j, view{Snapshot: s}); len(b.own) != 1 || len(b.own[0].Spec.AccessModes) != 1 {
+		t.Errorf("%d modes are read for each node", len(b.own[0].Spec.AccessModes))
+	}
+}
+
 // A volume that several nodes can use serves one Pod, however it names the nodes.
 func TestVolumesOfSeveralNodes(t *testing.T) {
 	zone := func(values ...string) []corev1.NodeSelectorRequirement {

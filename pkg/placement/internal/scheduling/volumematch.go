@@ -148,6 +148,20 @@ func (s *volumesState) choose(b *binding, node *corev1.Node, used map[string]*co
 	}
 }
 
+// maxModes is more than there are: Kubernetes knows four.
+const maxModes = 8
+
+// AccessModes are those of a claim or a volume, each once. API servers let them be repeated any
+// number of times, and all are read for each volume that may be bound to the claim on a node.
+func AccessModes(all []corev1.PersistentVolumeAccessMode) (modes []corev1.PersistentVolumeAccessMode) {
+	for _, mode := range all {
+		if len(modes) < maxModes && !slices.Contains(modes, mode) {
+			modes = append(modes, mode)
+		}
+	}
+	return modes
+}
+
 // unusual is how much more is read of a selector than of those that people write, which volumeWork
 // is for.
 func unusual(reading int) int { return max(reading-8, 0) }
