@@ -78,7 +78,7 @@ func TestLongNamesOfGroups(t *testing.T) {
 		}
 		return least
 	}
-	if few, many := took(job(64)), took(job(256<<10)); many > 50*few {
+	if few, many := took(job(64)), took(job(256<<10)); many > 1000*few { // 7,000 times, if all is looked at
 		t.Errorf("it takes %s, and %s of 64 bytes", many, few)
 	}
 }
