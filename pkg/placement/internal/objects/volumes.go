@@ -62,11 +62,22 @@ func short(name string) string {
 	return strings.Clone(name[:maxName+1])
 }
 
-func shortOrNone(name *string) *string {
+func shortOrNone[T ~string](name *T) *T {
 	if name == nil {
 		return nil
 	}
-	return ptr.To(short(*name))
+	return ptr.To(T(short(string(*name))))
+}
+
+// noVolumes stands for a selector of volumes with a text that no label has, which takes long to
+// refuse for each node. It's refused as soon as it's read.
+var noVolumes = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{}}}
+
+func valid(selector *metav1.LabelSelector) *metav1.LabelSelector {
+	if capacity.IsInvalid(selector) {
+		return noVolumes
+	}
+	return selector
 }
 
 // handleOf stands for what a driver calls a volume.
@@ -88,8 +99,8 @@ func SlimClaim(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClai
 		AccessModes: scheduling.AccessModes(claim.Spec.AccessModes), StorageClassName: shortOrNone(claim.Spec.StorageClassName), VolumeName: short(claim.Spec.VolumeName),
 	}
 	if claim.Spec.VolumeName == "" {
-		slim.Spec.Selector, slim.Spec.Resources.Requests = claim.Spec.Selector, claim.Spec.Resources.Requests
-		slim.Spec.VolumeMode, slim.Spec.VolumeAttributesClassName = claim.Spec.VolumeMode, claim.Spec.VolumeAttributesClassName
+		slim.Spec.Selector, slim.Spec.Resources.Requests = valid(claim.Spec.Selector), claim.Spec.Resources.Requests
+		slim.Spec.VolumeMode, slim.Spec.VolumeAttributesClassName = shortOrNone(claim.Spec.VolumeMode), shortOrNone(claim.Spec.VolumeAttributesClassName)
 	}
 	return slim
 }
@@ -114,7 +125,8 @@ func SlimVolume(pv *corev1.PersistentVolume) *corev1.PersistentVolume {
 	slim.Status.Phase = pv.Status.Phase
 	slim.Spec = corev1.PersistentVolumeSpec{
 		Capacity: pv.Spec.Capacity, AccessModes: scheduling.AccessModes(pv.Spec.AccessModes), StorageClassName: short(pv.Spec.StorageClassName),
-		VolumeMode: pv.Spec.VolumeMode, NodeAffinity: affordable(pv.Spec.NodeAffinity), VolumeAttributesClassName: pv.Spec.VolumeAttributesClassName,
+		VolumeMode: shortOrNone(pv.Spec.VolumeMode), NodeAffinity: affordable(pv.Spec.NodeAffinity),
+		VolumeAttributesClassName: shortOrNone(pv.Spec.VolumeAttributesClassName),
 	}
 	if to := pv.Spec.ClaimRef; to != nil {
 		slim.Spec.ClaimRef = &corev1.ObjectReference{Namespace: short(to.Namespace), Name: short(to.Name), UID: to.UID}

@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -167,6 +168,39 @@ func TestAccessModesAreFew(t *testing.T) {
 	}
 	if pv := objects.SlimVolume(&corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{AccessModes: others}}); len(pv.Spec.AccessModes) > 10 {
 		t.Errorf("a volume has %d modes", len(pv.Spec.AccessModes))
+	}
+}
+
+// A hostile worker's claim and volume have modes, classes of attributes and a selector with texts of
+// a megabyte, which are read for each node.
+func TestTextsOfVolumesAreShort(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	modes := []corev1.PersistentVolumeAccessMode{corev1.PersistentVolumeAccessMode(long)}
+	pv := &corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{
+		AccessModes: modes, VolumeMode: ptr.To(corev1.PersistentVolumeMode(long)), VolumeAttributesClassName: &long,
+	}}
+	if size := objects.SlimVolume(pv).Size(); size > 1024 {
+		t.Errorf("a volume has %d bytes", size)
+	}
+	in := func(key, value string) *metav1.LabelSelector {
+		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: metav1.LabelSelectorOpIn, Values: []string{value}}}}
+	}
+	for name, selector := range map[string]*metav1.LabelSelector{
+		"label": {MatchLabels: map[string]string{"a": long}}, "key of a label": {MatchLabels: map[string]string{long: "a"}},
+		"value": in("a", long), "key": in(long, "a"),
+	} {
+		claim := objects.SlimClaim(&corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: modes, VolumeMode: pv.Spec.VolumeMode, VolumeAttributesClassName: &long, Selector: selector,
+		}})
+		if size := claim.Size(); size > 1024 {
+			t.Errorf("%s: a claim has %d bytes", name, size)
+		}
+		if _, err := metav1.LabelSelectorAsSelector(claim.Spec.Selector); err == nil || claim.Spec.Selector == nil {
+			t.Errorf("%s: the claim selects volumes", name)
+		}
+	}
+	if claim := objects.SlimClaim(&corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{Selector: in("a", "b")}}); !equality.Semantic.DeepEqual(claim.Spec.Selector, in("a", "b")) {
+		t.Errorf("a claim selects by %v", claim.Spec.Selector)
 	}
 }
 

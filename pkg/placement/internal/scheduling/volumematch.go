@@ -148,13 +148,17 @@ func (s *volumesState) choose(b *binding, node *corev1.Node, used map[string]*co
 	}
 }
 
-// maxModes is more than there are: Kubernetes knows four.
-const maxModes = 8
+// maxModes is more than there are: Kubernetes knows four, of 16 letters at most.
+const maxModes, maxMode = 8, 32
 
 // AccessModes are those of a claim or a volume, each once. API servers let them be repeated any
-// number of times, and all are read for each volume that may be bound to the claim on a node.
+// number of times, and all are read for each volume that may be bound to the claim on a node. Of
+// one that is longer than any, the text isn't read.
 func AccessModes(all []corev1.PersistentVolumeAccessMode) (modes []corev1.PersistentVolumeAccessMode) {
 	for _, mode := range all {
+		if len(mode) > maxMode {
+			mode = "?"
+		}
 		if len(modes) < maxModes && !slices.Contains(modes, mode) {
 			modes = append(modes, mode)
 		}
