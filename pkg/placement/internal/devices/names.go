@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 )
@@ -18,7 +19,7 @@ func areShort[T ~string](texts ...T) bool {
 
 // hasShortNames reports whether the names in a slice are those of one that an API server stores.
 func hasShortNames(s *resourcev1.ResourceSliceSpec) bool {
-	if !areShort(s.Pool.Name) {
+	if !areShort(s.Pool.Name) || !selectsByShortTexts(s.NodeSelector) {
 		return false
 	}
 	for i := range s.SharedCounters {
@@ -28,7 +29,7 @@ func hasShortNames(s *resourcev1.ResourceSliceSpec) bool {
 		}
 	}
 	return !slices.ContainsFunc(s.Devices, func(d resourcev1.Device) bool {
-		return !areShort(d.Name) || slices.ContainsFunc(d.Taints, func(t resourcev1.DeviceTaint) bool { return !areShort(t.Key, t.Value) }) ||
+		return !areShort(d.Name) || !selectsByShortTexts(d.NodeSelector) || slices.ContainsFunc(d.Taints, func(t resourcev1.DeviceTaint) bool { return !areShort(t.Key, t.Value) }) ||
 			slices.ContainsFunc(d.ConsumesCounters, func(c resourcev1.DeviceCounterConsumption) bool {
 				return !areShort(c.CounterSet) || !areShort(slices.Collect(maps.Keys(c.Counters))...)
 			})
@@ -58,9 +59,26 @@ func requestHasShortNames(r *resourcev1.DeviceRequest) bool {
 	})
 }
 
-// resultsHaveShortNames is the same for what a claim was given.
-func resultsHaveShortNames(a *resourcev1.AllocationResult) bool {
-	return a == nil || !slices.ContainsFunc(a.Devices.Results, func(r resourcev1.DeviceRequestAllocationResult) bool {
-		return !areShort(r.Request, r.Driver, r.Pool, r.Device)
+// selectsByShortTexts is the same for a selector of nodes, which is parsed for each node.
+func selectsByShortTexts(s *corev1.NodeSelector) bool {
+	if s == nil {
+		return true
+	}
+	isLong := func(r corev1.NodeSelectorRequirement) bool { return !areShort(r.Key) || !areShort(r.Values...) }
+	return !slices.ContainsFunc(s.NodeSelectorTerms, func(t corev1.NodeSelectorTerm) bool {
+		return slices.ContainsFunc(t.MatchExpressions, isLong) || slices.ContainsFunc(t.MatchFields, isLong)
 	})
+}
+
+// isStoredAllocation is the same for what a claim was given. The amounts that it has of a device
+// are copied with each state of the devices.
+func isStoredAllocation(a *resourcev1.AllocationResult) bool {
+	if a == nil {
+		return true
+	}
+	return len(a.Devices.Results) <= resourcev1.AllocationResultsMaxSize && selectsByShortTexts(a.NodeSelector) &&
+		!slices.ContainsFunc(a.Devices.Results, func(r resourcev1.DeviceRequestAllocationResult) bool {
+			return !areShort(r.Request, r.Driver, r.Pool, r.Device) || len(r.ConsumedCapacity) > maxAmounts ||
+				!areShort(slices.Collect(maps.Keys(r.ConsumedCapacity))...)
+		})
 }

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/placement/internal/scheduling"
@@ -144,7 +145,12 @@ func TestDevicesThatNoAPIServerStores(t *testing.T) {
 		"a long counter of a device": func(s *resourcev1.ResourceSliceSpec) {
 			s.Devices[0].ConsumesCounters = []resourcev1.DeviceCounterConsumption{{Counters: map[string]resourcev1.Counter{long: {}}}}
 		},
-		"a long driver": func(s *resourcev1.ResourceSliceSpec) { s.Driver = long },
+		"a long driver":             func(s *resourcev1.ResourceSliceSpec) { s.Driver = long },
+		"a long value of its nodes": func(s *resourcev1.ResourceSliceSpec) { s.NodeSelector = selecting("zone", long) },
+		"a long key of its nodes":   func(s *resourcev1.ResourceSliceSpec) { s.NodeSelector = selecting(long, "a") },
+		"a long value of a device's nodes": func(s *resourcev1.ResourceSliceSpec) {
+			s.Devices[0].NodeSelector = selecting("zone", long)
+		},
 		"a long name": func(s *resourcev1.ResourceSliceSpec) {
 			s.Devices[0].Attributes = map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{resourcev1.QualifiedName(long): {BoolValue: ptr.To(true)}}
 		},
@@ -175,6 +181,12 @@ func veryMany() *corev1.NodeSelector {
 	}
 	return &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
 		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: values}},
+	}}}
+}
+
+func selecting(key, value string) *corev1.NodeSelector {
+	return &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{value}}},
 	}}}
 }
 
@@ -260,6 +272,32 @@ func TestMoreThanAPIServersStore(t *testing.T) {
 	o.Classes[0].Spec.Selectors = slices.Repeat(o.Classes[0].Spec.Selectors, 1000)
 	if d := New(o); len(d.classes) != len(o.Classes)-1 {
 		t.Errorf("%d of %d classes are there", len(d.classes), len(o.Classes))
+	}
+}
+
+// The same for what a claim was given: its amounts are copied, and its nodes are selected, for each
+// judgement.
+func TestAllocationsThatNoAPIServerStores(t *testing.T) {
+	long, many := strings.Repeat("x", maxName+1), map[resourcev1.QualifiedName]resource.Quantity{}
+	for i := range 1000 {
+		many[resourcev1.QualifiedName(fmt.Sprint("c", i))] = resource.MustParse("1")
+	}
+	for name, change := range map[string]func(*resourcev1.AllocationResult){
+		"value of a node": func(a *resourcev1.AllocationResult) { a.NodeSelector = selecting("zone", long) },
+		"amounts":         func(a *resourcev1.AllocationResult) { a.Devices.Results[0].ConsumedCapacity = many },
+		"name of an amount": func(a *resourcev1.AllocationResult) {
+			a.Devices.Results[0].ConsumedCapacity = map[resourcev1.QualifiedName]resource.Quantity{resourcev1.QualifiedName(long): {}}
+		},
+		"device":  func(a *resourcev1.AllocationResult) { a.Devices.Results[0].Device = long },
+		"results": func(a *resourcev1.AllocationResult) { a.Devices.Results = slices.Repeat(a.Devices.Results, 1000) },
+	} {
+		o := worker()
+		o.allocated("a", "gpu-0", "lasts")
+		o.allocated("a", "gpu-1", "lasts")
+		change(o.Claims[1].Status.Allocation)
+		if d := New(o); len(d.claims) != 1 || d.now.results() != 1 {
+			t.Errorf("%s: %d claims hold %d devices", name, len(d.claims), d.now.results())
+		}
 	}
 }
 

@@ -24,8 +24,7 @@ func (o Objects) stored() Objects {
 		return len(c.Spec.Selectors) <= resourcev1.DeviceSelectorsMaxSize && len(c.Spec.Config) <= resourcev1.DeviceConfigMaxSize
 	})
 	o.Claims = kept(o.Claims, func(c *resourcev1.ResourceClaim) bool {
-		a := c.Status.Allocation
-		return isStoredClaim(&c.Spec.Devices) && (a == nil || len(a.Devices.Results) <= resourcev1.AllocationResultsMaxSize) && resultsHaveShortNames(a)
+		return isStoredClaim(&c.Spec.Devices) && isStoredAllocation(c.Status.Allocation)
 	})
 	o.Templates = kept(o.Templates, func(t *resourcev1.ResourceClaimTemplate) bool { return isStoredClaim(&t.Spec.Spec.Devices) })
 	return o
