@@ -2,6 +2,7 @@ package devices
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,26 +25,25 @@ const maxExtended = 16
 // extendedOf is nil if there are no such requests.
 func (d *Devices) extendedOf(spec *corev1.PodSpec) *extended {
 	var e extended
+	found := map[corev1.ResourceName]bool{}
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
 			for _, list := range []corev1.ResourceList{containers[i].Resources.Requests, containers[i].Resources.Limits} {
 				for name := range list {
 					if d.Backs(name) {
-						e.names = append(e.names, name)
+						found[name] = true
 					}
 				}
 			}
 		}
 	}
-	if len(e.names) == 0 {
+	if len(found) == 0 {
 		return nil
 	}
-	slices.Sort(e.names)
-	e.names = slices.Compact(e.names)
+	e.names = slices.Sorted(maps.Keys(found))
 	e.names = e.names[:min(len(e.names), maxExtended)]
 	for _, name := range e.names {
-		requests := requestsOf(spec, name, d.backs[name].Name)
-		e.requests = append(e.requests, requests[:min(len(requests), resourcev1.DeviceRequestsMaxSize+1)]) // one more is too many
+		e.requests = append(e.requests, requestsOf(spec, name, d.backs[name].Name))
 	}
 	return &e
 }
@@ -74,12 +74,12 @@ func (e *extended) requestsFor(lacks uint64) []resourcev1.DeviceRequest {
 }
 
 // requestsOf a Pod for one resource: one for each container that runs until the Pod ends, and one
-// for the init container that needs most beyond what the containers after it have.
+// for the init container that needs most beyond what the containers after it have. There may be very
+// many containers: it's at most one request more than a claim can have, which is too many.
 func requestsOf(spec *corev1.PodSpec, name corev1.ResourceName, class string) []resourcev1.DeviceRequest {
-	containers := slices.Concat(spec.InitContainers, spec.Containers)
 	var requests []resourcev1.DeviceRequest
 	add := func(index int, count int64) {
-		if count > 0 {
+		if count > 0 && len(requests) <= resourcev1.DeviceRequestsMaxSize {
 			requests = append(requests, resourcev1.DeviceRequest{
 				Name: fmt.Sprintf("container-%d-request-%d-%d", index, len(requests), count),
 				Exactly: &resourcev1.ExactDeviceRequest{
@@ -90,9 +90,17 @@ func requestsOf(spec *corev1.PodSpec, name corev1.ResourceName, class string) []
 	}
 	// of the containers after this one; of init containers
 	lasting, most, mostAt := int64(0), int64(0), 0
-	for i, c := range slices.Backward(containers) {
-		count := amount(&c, name)
-		if i < len(spec.InitContainers) && !sidecar(&c) {
+	inits := len(spec.InitContainers)
+	at := func(i int) *corev1.Container {
+		if i < inits {
+			return &spec.InitContainers[i]
+		}
+		return &spec.Containers[i-inits]
+	}
+	for i := inits + len(spec.Containers) - 1; i >= 0; i-- {
+		c := at(i)
+		count := amount(c, name)
+		if i < inits && !sidecar(c) {
 			if count-lasting > most {
 				most, mostAt = count-lasting, i
 			}

@@ -1,11 +1,15 @@
 package devices
 
 import (
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
 func TestRequestsOfContainers(t *testing.T) {
@@ -35,5 +39,32 @@ func TestRequestsOfContainers(t *testing.T) {
 				t.Errorf("%d devices, want %d", devices, row.devices)
 			}
 		})
+	}
+}
+
+// A tenant's Job has very many containers that want each of many extended resources. No more is made
+// of them than is needed to know that they're too many.
+func TestDevicesOfVeryManyContainers(t *testing.T) {
+	o, spec := worker(), &corev1.PodSpec{}
+	for i := range maxExtended {
+		class := &resourcev1.DeviceClass{}
+		class.Name = fmt.Sprint("c", i)
+		o.Classes = append(o.Classes, class)
+	}
+	for range 1000 {
+		limits := corev1.ResourceList{}
+		for i := range maxExtended {
+			limits[corev1.ResourceName(fmt.Sprint(resourcev1.ResourceDeviceClassPrefix, "c", i))] = resource.MustParse("1")
+		}
+		spec.Containers = append(spec.Containers, corev1.Container{Resources: corev1.ResourceRequirements{Limits: limits}})
+	}
+	d, e := New(o), (*extended)(nil)
+	if cost := costtest.Of(func() { e = d.extendedOf(spec) }); cost > 1<<20 {
+		t.Errorf("they take %d KiB", cost>>10)
+	}
+	for i := range e.names {
+		if n := len(e.requests[i]); n != resourcev1.DeviceRequestsMaxSize+1 {
+			t.Errorf("%s: %d requests", e.names[i], n)
+		}
 	}
 }
