@@ -74,8 +74,8 @@ func (e *extended) requestsFor(lacks uint64) []resourcev1.DeviceRequest {
 }
 
 // requestsOf a Pod for one resource: one for each container that runs until the Pod ends, and one
-// for the init container that needs most beyond what the containers after it have. There may be very
-// many containers: it's at most one request more than a claim can have, which is too many.
+// for the init container that needs most beyond what the containers after it have. There may be
+// very many containers: it's at most one request more than a claim can have, which is too many.
 func requestsOf(spec *corev1.PodSpec, name corev1.ResourceName, class string) []resourcev1.DeviceRequest {
 	var requests []resourcev1.DeviceRequest
 	add := func(index int, count int64) {

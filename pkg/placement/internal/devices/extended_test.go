@@ -42,8 +42,8 @@ func TestRequestsOfContainers(t *testing.T) {
 	}
 }
 
-// A tenant's Job has very many containers that want each of many extended resources. No more is made
-// of them than is needed to know that they're too many.
+// A tenant's Job has very many containers that want each of many extended resources. No more is
+// made of them than is needed to know that they're too many.
 func TestDevicesOfVeryManyContainers(t *testing.T) {
 	o, spec := worker(), &corev1.PodSpec{}
 	for i := range maxExtended {

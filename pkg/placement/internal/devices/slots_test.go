@@ -309,6 +309,27 @@ func TestATemplateIsHashedOnce(t *testing.T) {
 	}
 }
 
+// What is asked for is read anew for nodes that lack other resources, and is work each time.
+func TestWishesAreWork(t *testing.T) {
+	o, _ := hostileWorker(func(o *Objects) {
+		spec := &o.Templates[0].Spec.Spec
+		selectors := spec.Devices.Requests[0].Exactly
+		selectors.Selectors = []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: strings.Repeat(" ", 9_000) + "true"}}}
+		selectors.Selectors = slices.Repeat(selectors.Selectors, 32)
+		spec.Devices.Requests = slices.Repeat(spec.Devices.Requests, 4)
+	})
+	trial := New(o).Trial("ns", byTemplate, scheduling.Now, nil).(*trial)
+	trial.wish(nil) // what is found out about selectors is kept
+	before := *trial.left
+	if trial.wish(nil); before-*trial.left < 4*32*9_000/hashedPerWork {
+		t.Errorf("work %d", before-*trial.left)
+	}
+	*trial.left = 0
+	if cost := costtest.Of(func() { trial.wish(nil) }); cost > 64<<10 {
+		t.Errorf("without work that is left, it took %d KiB", cost>>10)
+	}
+}
+
 // Whoever uses an allowance up gets none back by a change of the worker's classes.
 func TestAChangeOfClassesGivesNoWorkBack(t *testing.T) {
 	o, nodes := hostileWorker(hostile["very many combinations"])

@@ -146,6 +146,9 @@ func (t *trial) wish(requests []resourcev1.DeviceRequest) *wish {
 		}
 		one, known := ofTemplate[template]
 		if !known || template == nil {
+			if t.spend(claim.Spec.Size() / hashedPerWork); *t.left <= 0 {
+				return &wish{tooMany: true, answers: map[int32]answer{}}
+			}
 			packed, err := claim.Spec.Marshal()
 			if err != nil { // it never fails
 				w.tooMany = true

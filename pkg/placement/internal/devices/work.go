@@ -28,6 +28,8 @@ const (
 	stateWork       = 1    // to note that a device is held
 	copiedPerWork   = 8    // of such notes
 	sharedPerWork   = 100  // of devices that claims share, which the allocator goes through for each device
+	hashedPerWork   = 300  // of the bytes of what is asked for
+	askedPerWork    = 10   // of a claim's selectors, for whose cost is asked
 	compileWork     = 1500 // for each selector, and
 	compileByteWork = 15   // for each byte of a long one
 )
@@ -78,9 +80,15 @@ func visitAll(selectors []resourcev1.DeviceSelector, visit func(string)) {
 // those that weren't compiled before, as far as the work that is left allows; false: there are too
 // many.
 func (t *trial) evaluation(claims []*resourcev1.ResourceClaim) (work int, few bool) {
-	known := map[string]int{}
+	known, asked := map[string]int{}, 0
 	for _, claim := range claims {
+		if *t.left <= 0 {
+			break
+		}
 		t.selectors(&claim.Spec, func(expression string) {
+			if asked++; asked%askedPerWork == 0 {
+				t.spend(1)
+			}
 			if _, asked := known[expression]; !asked && len(known) <= compiledSelectors && *t.left > 0 {
 				known[expression] = t.memo.cost(expression, t.features.ConsumableCapacity, t.spend)
 			}

@@ -171,8 +171,8 @@ func TestAccessModesAreFew(t *testing.T) {
 	}
 }
 
-// A hostile worker's claim and volume have modes, classes of attributes and a selector with texts of
-// a megabyte, which are read for each node.
+// A hostile worker's claim and volume have modes, classes of attributes and a selector with texts
+// of a megabyte, which are read for each node.
 func TestTextsOfVolumesAreShort(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	modes := []corev1.PersistentVolumeAccessMode{corev1.PersistentVolumeAccessMode(long)}
