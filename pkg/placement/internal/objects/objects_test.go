@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -429,5 +430,22 @@ func TestARoomIsKeptWhileItsNodesAre(t *testing.T) {
 			t.Errorf("%s: it's kept: %v", step.name, room == last)
 		}
 		last = room
+	}
+}
+
+// Drivers are configured by texts that a tenant of a worker chooses, and that decide nothing. They
+// would be packed and copied for each Job that names the claim.
+func TestConfigurationsOfDriversArentHeld(t *testing.T) {
+	config := resourcev1.DeviceConfiguration{Opaque: &resourcev1.OpaqueDeviceConfiguration{Driver: strings.Repeat("x", 1<<20)}}
+	spec := resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Config: []resourcev1.DeviceClaimConfiguration{{DeviceConfiguration: config}}}}
+	class := &resourcev1.DeviceClass{Spec: resourcev1.DeviceClassSpec{Config: []resourcev1.DeviceClassConfiguration{{DeviceConfiguration: config}}}}
+	claim := &resourcev1.ResourceClaim{Spec: spec}
+	template := &resourcev1.ResourceClaimTemplate{Spec: resourcev1.ResourceClaimTemplateSpec{Spec: spec}}
+	held := objects.SlimDeviceClass(class).Size() + objects.SlimResourceClaim(claim).Size() + objects.SlimResourceClaimTemplate(template).Size()
+	if held > 1024 {
+		t.Errorf("%d bytes are held", held)
+	}
+	if len(class.Spec.Config)+len(claim.Spec.Devices.Config)+len(template.Spec.Spec.Devices.Config) != 3 {
+		t.Error("what was sent is changed")
 	}
 }

@@ -46,10 +46,11 @@ func SlimNamespace(namespace *corev1.Namespace) *corev1.Namespace {
 	return slim
 }
 
-// SlimDeviceClass keeps the spec, and which class is the newest.
+// SlimDeviceClass keeps the spec, and which class is the newest. What drivers are configured by
+// decides nothing, and may be large: neither classes nor claims are held with it.
 func SlimDeviceClass(class *resourcev1.DeviceClass) *resourcev1.DeviceClass {
 	slim := &resourcev1.DeviceClass{ObjectMeta: slimMeta(&class.ObjectMeta), Spec: class.Spec}
-	slim.CreationTimestamp = class.CreationTimestamp
+	slim.CreationTimestamp, slim.Spec.Config = class.CreationTimestamp, nil
 	return slim
 }
 
@@ -62,7 +63,7 @@ func SlimResourceSlice(slice *resourcev1.ResourceSlice) *resourcev1.ResourceSlic
 // nodes. Each judgement of a Job that names the claim looks at all to whom: API servers store few.
 func SlimResourceClaim(claim *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
 	slim := &resourcev1.ResourceClaim{ObjectMeta: slimMeta(&claim.ObjectMeta), Spec: claim.Spec}
-	slim.UID, slim.Status.ReservedFor = claim.UID, claim.Status.ReservedFor
+	slim.UID, slim.Status.ReservedFor, slim.Spec.Devices.Config = claim.UID, claim.Status.ReservedFor, nil
 	if len(slim.Status.ReservedFor) > resourcev1.ResourceClaimReservedForMaxSize {
 		slim.Status.ReservedFor = slices.Clone(slim.Status.ReservedFor[:resourcev1.ResourceClaimReservedForMaxSize])
 	}
@@ -76,9 +77,11 @@ func SlimResourceClaim(claim *resourcev1.ResourceClaim) *resourcev1.ResourceClai
 
 // SlimResourceClaimTemplate keeps what the claims ask for.
 func SlimResourceClaimTemplate(template *resourcev1.ResourceClaimTemplate) *resourcev1.ResourceClaimTemplate {
-	return &resourcev1.ResourceClaimTemplate{
+	slim := &resourcev1.ResourceClaimTemplate{
 		ObjectMeta: slimMeta(&template.ObjectMeta), Spec: resourcev1.ResourceClaimTemplateSpec{Spec: template.Spec.Spec},
 	}
+	slim.Spec.Spec.Devices.Config = nil
+	return slim
 }
 
 // slimMeta keeps what identifies an object.
