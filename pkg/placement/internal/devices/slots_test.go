@@ -309,6 +309,27 @@ func TestATemplateIsHashedOnce(t *testing.T) {
 	}
 }
 
+// A template with very many alternatives is read once for quotas, however many claims have it.
+func TestATemplateIsCountedOnce(t *testing.T) {
+	o, _ := hostileWorker(func(o *Objects) {
+		spec, r := &o.Templates[0].Spec.Spec, resourcev1.DeviceRequest{}
+		for i := range 8 {
+			r.FirstAvailable = append(r.FirstAvailable, resourcev1.DeviceSubRequest{DeviceClassName: fmt.Sprint(i)})
+		}
+		spec.Devices.Requests = slices.Repeat([]resourcev1.DeviceRequest{r}, 32)
+	})
+	d := New(o)
+	cost := func(claims int) uint64 {
+		spec := podSpec(func(s *corev1.PodSpec) {
+			s.ResourceClaims = slices.Repeat([]corev1.PodResourceClaim{{ResourceClaimTemplateName: ptr.To("t")}}, claims)
+		})
+		return costtest.Of(func() { d.Claimed("ns", spec) })
+	}
+	if one, many := cost(1), cost(90); many > 3*one {
+		t.Errorf("%d KiB for a claim, and %d KiB for 90", one>>10, many>>10)
+	}
+}
+
 // What is asked for is read anew for nodes that lack other resources, and is work each time.
 func TestWishesAreWork(t *testing.T) {
 	o, _ := hostileWorker(func(o *Objects) {

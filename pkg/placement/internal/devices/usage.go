@@ -12,15 +12,19 @@ import (
 const claimCount = corev1.ResourceName("count/resourceclaims." + resourcev1.GroupName)
 
 // Claimed is what quotas count of the claims that are made for one Pod from templates. What the
-// scheduler claims for extended resources depends on the node, and isn't part of it.
+// scheduler claims for extended resources depends on the node, and isn't part of it. Many claims
+// may have one template, which is read once.
 func (d *Devices) Claimed(namespace string, spec *corev1.PodSpec) corev1.ResourceList {
-	usage := usage{}
+	usage, claims := usage{}, map[*resourcev1.ResourceClaimTemplate]int64{}
 	for i := range spec.ResourceClaims {
 		name := ptr.Deref(spec.ResourceClaims[i].ResourceClaimTemplateName, "")
 		if template := d.templates[types.NamespacedName{Namespace: namespace, Name: name}]; template != nil {
 			usage[claimCount]++
-			d.addDevices(usage, &template.Spec.Spec)
+			claims[template]++
 		}
+	}
+	for template, count := range claims {
+		d.addDevices(usage, &template.Spec.Spec, count)
 	}
 	list := corev1.ResourceList{}
 	for name, count := range usage {
@@ -32,9 +36,9 @@ func (d *Devices) Claimed(namespace string, spec *corev1.PodSpec) corev1.Resourc
 // usage counts claims and devices by quotas' names.
 type usage map[corev1.ResourceName]int64
 
-// addDevices adds those of one claim, by class. Of alternatives, the one with the most devices of a
-// class counts.
-func (d *Devices) addDevices(usage usage, spec *resourcev1.ResourceClaimSpec) {
+// addDevices adds those of some claims that are alike, by class. Of alternatives, the one with the
+// most devices of a class counts.
+func (d *Devices) addDevices(usage usage, spec *resourcev1.ResourceClaimSpec, claims int64) {
 	for i := range spec.Devices.Requests {
 		r := &spec.Devices.Requests[i]
 		most := map[string]int64{}
@@ -46,7 +50,7 @@ func (d *Devices) addDevices(usage usage, spec *resourcev1.ResourceClaimSpec) {
 			most[s.DeviceClassName] = max(most[s.DeviceClassName], atMost(s.AllocationMode, s.Count))
 		}
 		for class, count := range most {
-			d.addClass(usage, class, count)
+			d.addClass(usage, class, claims*count)
 		}
 	}
 }
