@@ -11,6 +11,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
 
 // ID names a group. Its zero value is no group.
@@ -65,16 +66,13 @@ func (k Kinds) Check(job *batchv1.Job) error {
 	}
 }
 
-// maxLooked is how much is looked at of the name of a group: one byte more than it may have. An
-// annotation may have 256 KiB, and Of is called for each event.
-const maxLooked = validation.DNS1123LabelMaxLength + 1
-
 // Of returns the group of a hub Job; zero: it's in none. The annotation counts before the
 // controller.
 func (k Kinds) Of(job *batchv1.Job) (ID, error) {
 	if name, named := job.Annotations[v1alpha1.AnnotationGroup]; named {
-		if problems := validation.IsDNS1123Label(name[:min(len(name), maxLooked)]); len(problems) > 0 {
-			return ID{}, fmt.Errorf("annotation %s: %.100q isn't the name of a group: %s", v1alpha1.AnnotationGroup, name, problems[0])
+		if !objectnames.IsDNSLabel(name) {
+			return ID{}, fmt.Errorf("annotation %s: %.100q isn't the name of a group: a DNS label has up to %d lowercase letters, digits and '-', "+
+				"and begins and ends with a letter or digit", v1alpha1.AnnotationGroup, name, validation.DNS1123LabelMaxLength)
 		}
 		return ID{Namespace: job.Namespace, Name: name}, nil
 	}

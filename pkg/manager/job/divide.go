@@ -66,14 +66,15 @@ func (r *Reconciler) divide(ctx context.Context, t *turn, a dispatch.Divide) (re
 // that, its shard keeps the indexes, and the others go on without them.
 func (r *Reconciler) confirmReturned(ctx context.Context, t *turn, d *line.Division) error {
 	var asked []shards.Shard
+	var given []intervals.Set
 	for _, shard := range d.Wanted.Shards {
-		if !shard.Stopping && len(d.Returned(t.Job, shard)) > 0 {
-			asked = append(asked, shard)
+		if returned := d.Returned(t.Job, shard); !shard.Stopping && len(returned) > 0 {
+			asked, given = append(asked, shard), append(given, returned)
 		}
 	}
 	confirmed := make([]bool, len(asked))
 	err := r.beside(len(asked), func(i int) (err error) {
-		confirmed[i], err = r.hasReturned(ctx, t, asked[i], d.Returned(t.Job, asked[i]))
+		confirmed[i], err = r.hasReturned(ctx, t, asked[i], given[i])
 		return err
 	})
 	for i, shard := range asked {

@@ -205,6 +205,9 @@ func (l *Line) joinLocked(w *entry, decision placement.Decision) {
 // passedOverBesides is what a map has beside what is known of a Job itself. That isn't kept twice:
 // each worker may have refused very many Jobs. A walk reads it again.
 func (l *Line) passedOverBesides(key types.NamespacedName, passedOver map[string]string) map[string]string {
+	if len(passedOver) == 0 {
+		return nil
+	}
 	var besides map[string]string
 	known := l.jobs.PassedOver(key)
 	for worker, why := range passedOver {

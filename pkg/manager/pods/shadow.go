@@ -89,7 +89,7 @@ func newShadow(job *batchv1.Job, name types.NamespacedName, uid types.UID, worke
 		labels[batchv1.JobCompletionIndexAnnotation] = index
 		hostname = job.Name + "-" + index
 	}
-	if len(validation.IsDNS1123Label(hostname)) > 0 { // the hub would refuse the Pod
+	if !objectnames.IsDNSLabel(hostname) { // the hub would refuse the Pod
 		hostname = ""
 	}
 	// Without blockOwnerDeletion, for which some hubs would ask for the right to the Job's finalizers.

@@ -49,13 +49,6 @@ func isInvalidLabel(key string, values ...string) bool {
 
 // IsInvalid reports whether some key or value of a selector can't be a label's.
 func IsInvalid(s *metav1.LabelSelector) bool {
-	if s == nil {
-		return false
-	}
-	for key, value := range s.MatchLabels {
-		if isInvalidLabel(key, value) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(s.MatchExpressions, func(r metav1.LabelSelectorRequirement) bool { return isInvalidLabel(r.Key, r.Values...) })
+	return s != nil && (!objectnames.AreLabels(s.MatchLabels) ||
+		slices.ContainsFunc(s.MatchExpressions, func(r metav1.LabelSelectorRequirement) bool { return isInvalidLabel(r.Key, r.Values...) }))
 }

@@ -17,16 +17,18 @@ type identity struct {
 
 // shared is the Shape that others use which is the same, or this one.
 func shared(s *Shape) *Shape {
-	id, own := identity{s.key, s.work, s.bytes}, weak.Make(s)
+	id := identity{s.key, s.work, s.bytes}
 	for {
-		known, isKnown := shapes.LoadOrStore(id, own)
-		if !isKnown {
+		if known, is := shapes.Load(id); is {
+			if other := known.(weak.Pointer[Shape]).Value(); other != nil { //nolint:forcetypeassert // nothing else is stored
+				return other
+			}
+			shapes.CompareAndDelete(id, known) // nobody uses it any more
+		}
+		own := weak.Make(s)
+		if _, isLate := shapes.LoadOrStore(id, own); !isLate {
 			runtime.AddCleanup(s, func(id identity) { shapes.CompareAndDelete(id, own) }, id)
 			return s
 		}
-		if other := known.(weak.Pointer[Shape]).Value(); other != nil { //nolint:forcetypeassert // nothing else is stored
-			return other
-		}
-		shapes.CompareAndDelete(id, known) // nobody uses it any more
 	}
 }

@@ -89,7 +89,7 @@ func (t *trial) evaluation(claims []*resourcev1.ResourceClaim) (work int, few bo
 			if asked++; asked%askedPerWork == 0 {
 				t.spend(1)
 			}
-			if _, asked := known[expression]; !asked && len(known) <= compiledSelectors && *t.left > 0 {
+			if _, is := known[expression]; !is && len(known) <= compiledSelectors && *t.left > 0 {
 				known[expression] = t.memo.cost(expression, t.features.ConsumableCapacity, t.spend)
 			}
 			work = min(work+known[expression], mostWork)
