@@ -97,7 +97,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, options Options, recorder *eve
 	if err != nil {
 		return nil, fmt.Errorf("jobs: %w", err)
 	}
-	if _, err := cached.AddEventHandler(options.HubJobs); err != nil {
+	if _, err := cached.AddEventHandler(options.HubJobs.Events()); err != nil {
 		return nil, fmt.Errorf("jobs: %w", err)
 	}
 	options.Tracing.Hub = string(options.Origin)

@@ -3,8 +3,10 @@ package mirror
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -64,7 +66,7 @@ func Drift(hub, mirror *batchv1.Job, target Target) Action {
 		notes = d.foreign()
 	}
 	notes = append(notes, d.delayedRecent()...)
-	if !equality.Semantic.DeepEqual(d.want, mirror) {
+	if d.differs() {
 		return newPatch(mirror, d.want, notes)
 	}
 	if patch, due := d.patchRecent(notes); due {
@@ -76,7 +78,7 @@ func Drift(hub, mirror *batchv1.Job, target Target) Action {
 // patchOr changes what can change at any time in a mirror that another Job controller has: that may
 // run it, and has to stop when the user says so.
 func (d *drift) patchOr(act Action) Action {
-	if d.stamp(); !equality.Semantic.DeepEqual(d.want, d.mirror) {
+	if d.stamp(); d.differs() {
 		return newPatch(d.mirror, d.want, nil)
 	}
 	return act
@@ -91,6 +93,7 @@ type drift struct {
 	wanted      record       // of projected
 	last        record       // of the last write
 	want        *batchv1.Job
+	newTemplate bool // want has another template than the mirror
 }
 
 func newDrift(hub, mirror *batchv1.Job, target Target) *drift {
@@ -104,6 +107,18 @@ func newDrift(hub, mirror *batchv1.Job, target Target) *drift {
 		d.last.Recent = deref(target.Recent)
 	}
 	return d
+}
+
+// differs compares what Drift changes. All else of want is the mirror's.
+func (d *drift) differs() bool {
+	is, want := d.mirror, d.want
+	if d.newTemplate || !maps.Equal(is.Labels, want.Labels) || !maps.Equal(is.Annotations, want.Annotations) ||
+		!slices.Equal(is.Finalizers, want.Finalizers) {
+		return true
+	}
+	isSpec, wantSpec := is.Spec, want.Spec
+	isSpec.Template, wantSpec.Template = corev1.PodTemplateSpec{}, corev1.PodTemplateSpec{}
+	return !equality.Semantic.DeepEqual(&isSpec, &wantSpec)
 }
 
 // copyOnWrite copies the two maps that Drift changes in place. Drift replaces everything else, so

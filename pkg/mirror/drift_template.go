@@ -36,7 +36,7 @@ func (d *drift) template() Action {
 	field, allowed := d.templateAllowed(next)
 	switch {
 	case allowed:
-		d.want.Spec.Template = *next
+		d.want.Spec.Template, d.newTemplate = *next, true
 		d.last.Scheduling, d.last.Resources = d.wanted.Scheduling, d.wanted.Resources
 	case !suspendedWithoutPods(d.mirror):
 		d.want.Spec.Suspend = ptr.To(true)

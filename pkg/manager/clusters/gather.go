@@ -54,7 +54,7 @@ type workerState struct {
 func (r *reconciler) gather(ctx context.Context, name string) (gathered, error) {
 	s := gathered{name: name, now: r.registry.options.Clock.Now(), leads: r.registry.leadership.leads()}
 	var all v1alpha1.WorkerClusterList
-	if err := r.client.List(ctx, &all); err != nil {
+	if err := r.client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return s, err
 	}
 	r.registry.identities.recordAll(all.Items)

@@ -79,7 +79,7 @@ func (r *Registry) SetupWithManager(mgr ctrl.Manager) error {
 // workersOf maps a Secret to the WorkerClusters that refer to it, or to the one that it will get.
 func (r *reconciler) workersOf(ctx context.Context, secret client.Object) []reconcile.Request {
 	var all v1alpha1.WorkerClusterList
-	if err := r.client.List(ctx, &all); err != nil {
+	if err := r.client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return []reconcile.Request{request(secret.GetName())}
 	}
 	var requests []reconcile.Request

@@ -257,6 +257,11 @@ func (s *store) on(worker string) []types.NamespacedName {
 	return keysOf(s.onWorker[worker])
 }
 
+// unfinishedOn returns those of them that haven't finished.
+func (s *store) unfinishedOn(worker string) []types.NamespacedName {
+	return s.where(worker, func(r *record) bool { return !r.indexed.Value().hasEnded() })
+}
+
 func keysOf(records map[*record]struct{}) []types.NamespacedName {
 	keys := make([]types.NamespacedName, 0, len(records))
 	for r := range records {

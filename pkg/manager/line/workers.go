@@ -51,7 +51,7 @@ type Jobs interface {
 	PassedOver(key types.NamespacedName) map[string]string
 	// Admission is what Kueue decides about a Job.
 	Admission(ctx context.Context, job *batchv1.Job) dispatch.Admission
-	// PlacedOn are the Jobs on a worker, and AwaitingPods those of them whose mirror waits for its
+	// PlacedOn are the unfinished Jobs on a worker, and AwaitingPods those of them whose mirror waits for its
 	// first Pod there.
 	PlacedOn(worker string) []types.NamespacedName
 	AwaitingPods(worker string) []types.NamespacedName

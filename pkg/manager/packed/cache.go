@@ -153,9 +153,12 @@ func packedJob(object any) (*Job, error) {
 	return held, nil
 }
 
+// anyJob only says of which kind it is.
+var anyJob = &batchv1.Job{}
+
 // jobs is the store of the informer of Jobs, when it has synced.
 func (c *Cache) jobs(ctx context.Context) (toolscache.Store, error) {
-	informer, err := c.Cache.GetInformer(ctx, &batchv1.Job{})
+	informer, err := c.Cache.GetInformer(ctx, anyJob)
 	if err != nil {
 		return nil, fmt.Errorf("jobs: %w", err)
 	}

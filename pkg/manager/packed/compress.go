@@ -2,6 +2,7 @@ package packed
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -37,10 +38,38 @@ func NewCodec(dictionary []byte) Codec {
 	return Codec{encoder, decoder}
 }
 
-// Compress returns the data compressed.
-func (c Codec) Compress(data []byte) []byte { return c.encoder.EncodeAll(data, nil) }
+// Pack returns protobuf compressed.
+func (c Codec) Pack(proto []byte) string {
+	b := takeBuffers()
+	defer b.giveBack()
+	b.packed = c.encoder.EncodeAll(proto, b.packed[:0])
+	return string(b.packed)
+}
 
-// Decompress returns what Compress was given.
-func (c Codec) Decompress(data []byte) ([]byte, error) {
-	return c.decoder.DecodeAll(data, nil) //nolint:wrapcheck // the caller says which object
+// Unpack reads what Pack returned into an object, which copies what it keeps.
+func (c Codec) Unpack(packed string, into interface{ Unmarshal([]byte) error }) error {
+	b := takeBuffers()
+	defer b.giveBack()
+	b.packed = append(b.packed[:0], packed...)
+	var err error
+	if b.proto, err = c.decoder.DecodeAll(b.packed, b.proto[:0]); err == nil {
+		err = into.Unmarshal(b.proto)
+	}
+	return err //nolint:wrapcheck // the caller says which object
+}
+
+// buffers are used again by whoever packs or unpacks next.
+type buffers struct{ packed, proto []byte }
+
+var unused = sync.Pool{New: func() any { return new(buffers) }}
+
+func takeBuffers() *buffers { return unused.Get().(*buffers) } //nolint:forcetypeassert // nothing else is in it
+
+// maxBuffer bounds what is kept for the next: objects of the usual size have a twentieth of it.
+const maxBuffer = 32 << 10
+
+func (b *buffers) giveBack() {
+	if cap(b.packed)+cap(b.proto) <= maxBuffer {
+		unused.Put(b)
+	}
 }

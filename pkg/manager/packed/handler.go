@@ -9,6 +9,9 @@ func Handler(to cache.ResourceEventHandler) cache.ResourceEventHandler { return 
 type handler struct{ to cache.ResourceEventHandler }
 
 func (h handler) OnAdd(object any, isInInitialList bool) {
+	if funcs, is := h.to.(cache.ResourceEventHandlerFuncs); is && funcs.AddFunc == nil {
+		return
+	}
 	h.to.OnAdd(unpacked(object), isInInitialList)
 }
 

@@ -23,7 +23,8 @@ import (
 // reads it again when it needs the template. A light Job that is large nevertheless, or for which
 // the memory doesn't suffice either, is held as a stub.
 //
-// Its Transform is that of the cache, and it handles the cache's events. One serves one manager.
+// Its Transform is that of the cache, and its Events handles the cache's events. One serves one
+// manager.
 type HubJobs struct {
 	// PerNamespace is how much is held of the Jobs of one namespace, as they are packed, but for
 	// those that are light and small. One that is large counts as it is when it's unpacked: a few
@@ -51,8 +52,6 @@ const (
 	maxUnpacked   = 2 << 20
 	usualLight    = 2 << 10
 )
-
-var _ toolscache.ResourceEventHandler = &HubJobs{}
 
 // NewHubJobs returns one with the default limit.
 func NewHubJobs() *HubJobs {
@@ -151,7 +150,7 @@ func (h *HubJobs) whole(j *batchv1.Job) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	whole.rest = compress(proto)
+	whole.rest = jobCodec.Pack(proto)
 	if !isLarge && !h.hold(j, int64(len(whole.prefix)+len(whole.rest))) {
 		return nil, nil //nolint:nilnil // likewise
 	}
@@ -226,19 +225,21 @@ func (h *HubJobs) release(j *batchv1.Job) {
 	}
 }
 
-// OnAdd has nothing to do: the transform has seen the Job.
-func (h *HubJobs) OnAdd(any, bool) {}
+// Events handles the cache's events. Of Jobs that are added it needs none: the transform sees them.
+func (h *HubJobs) Events() toolscache.ResourceEventHandlerFuncs {
+	return toolscache.ResourceEventHandlerFuncs{UpdateFunc: h.updated, DeleteFunc: h.deleted}
+}
 
-// OnUpdate counts a Job no more that another one of its name has replaced while there was no watch.
-func (h *HubJobs) OnUpdate(before, after any) {
+// updated counts a Job no more that another one of its name has replaced while there was no watch.
+func (h *HubJobs) updated(before, after any) {
 	was, ok := before.(*batchv1.Job)
 	if is, also := after.(*batchv1.Job); ok && also && was.UID != is.UID {
 		h.forget(was)
 	}
 }
 
-// OnDelete counts a Job no more.
-func (h *HubJobs) OnDelete(object any) {
+// deleted counts a Job no more.
+func (h *HubJobs) deleted(object any) {
 	if tombstone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
 		object = tombstone.Obj
 	}

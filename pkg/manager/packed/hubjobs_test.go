@@ -338,12 +338,12 @@ func TestHubJobsAreCounted(t *testing.T) {
 			t.Errorf("a selector of %d bytes: a stub: %t", bytes, IsStub(j))
 		}
 	}
-	h.OnDelete(selective(1000))
-	h.OnDelete(job(2))
+	h.deleted(selective(1000))
+	h.deleted(job(2))
 	isLight("the second is gone", job(1), false)
-	h.OnDelete(toolscache.DeletedFinalStateUnknown{Obj: job(1)})
-	h.OnDelete(job(3))
-	h.OnDelete(job(3))
+	h.deleted(toolscache.DeletedFinalStateUnknown{Obj: job(1)})
+	h.deleted(job(3))
+	h.deleted(job(3))
 	if len(h.sizes) != 0 || len(h.namespaces) != 0 || len(h.large) != 0 {
 		t.Errorf("left: %v, %v, %v", h.sizes, h.namespaces, h.large)
 	}

@@ -95,7 +95,7 @@ func New(job *batchv1.Job) (*Job, error) {
 	if packed.mayBeRecent() {
 		packed.share(job.DeepCopy()) // without the room of what was removed
 	} else {
-		packed.rest = compress(proto)
+		packed.rest = jobCodec.Pack(proto)
 	}
 	return packed, nil
 }
@@ -110,8 +110,6 @@ func marshal(job *batchv1.Job) ([]byte, error) {
 	}
 	return proto, nil
 }
-
-func compress(proto []byte) string { return string(jobCodec.Compress(proto)) }
 
 // newJob returns what is asked of a Job that takes so many bytes unpacked, without the Job.
 func newJob(job *batchv1.Job, unpacked int64) (*Job, error) {
@@ -197,19 +195,15 @@ func (j *Job) settle() {
 		if err != nil {
 			panic(err) // can't be: New has marshalled it
 		}
-		j.rest = compress(proto)
+		j.rest = jobCodec.Pack(proto)
 	}
 	j.unpacked.Store(nil)
 }
 
 func (j *Job) decode() *batchv1.Job {
 	job, key := &batchv1.Job{}, j.Facts().Key
-	proto, err := jobCodec.Decompress([]byte(j.rest))
-	if err == nil {
-		err = job.Unmarshal(proto)
-	}
-	if err != nil {
-		panic(fmt.Sprintf("unpack Job %s: %v", key, err)) // can't be: settle or HubJobs have compressed it
+	if err := jobCodec.Unpack(j.rest, job); err != nil {
+		panic(fmt.Sprintf("unpack Job %s: %v", key, err)) // can't be: settle or HubJobs have packed it
 	}
 	job.Namespace, job.Name = strings.Clone(key.Namespace), strings.Clone(key.Name)
 	job.ResourceVersion = strings.Clone(j.resourceVersion())

@@ -62,7 +62,7 @@ func pack(report *corev1.Pod) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("report of a Pod: %w", err)
 	}
-	return digestOf(proto) + " " + string(glanceOf(&report.Status)) + string(codec.Compress(proto)), nil
+	return digestOf(proto) + " " + string(glanceOf(&report.Status)) + codec.Pack(proto), nil
 }
 
 // cut divides what pack returned.
@@ -76,12 +76,8 @@ func cut(data string) (digest string, at glance, compressed string, ok bool) {
 
 // unpack returns the report of which cut returned the compressed part.
 func unpack(compressed string) (*corev1.Pod, error) {
-	proto, err := codec.Decompress([]byte(compressed))
-	if err != nil {
-		return nil, fmt.Errorf("report of a Pod: %w", err)
-	}
 	report := &corev1.Pod{}
-	if err := report.Unmarshal(proto); err != nil {
+	if err := codec.Unpack(compressed, report); err != nil {
 		return nil, fmt.Errorf("report of a Pod: %w", err)
 	}
 	return report, nil

@@ -28,9 +28,31 @@ const MaxOthers = 16
 
 // requestsOf is what a Pod requests, without the amounts of zero that no node needs to have for it.
 // Of more extended resources than MaxOthers, those are left out that come last in the order of
-// names.
+// names. The caller must not change it.
 func requestsOf(pod *corev1.Pod, options resource.PodResourcesOptions) corev1.ResourceList {
+	if hasOneContainer(&pod.Spec) && !isResized(pod) {
+		return bounded(pod.Spec.Containers[0].Resources.Requests, MaxOthers, isPositive)
+	}
 	return bounded(resource.PodRequests(narrowed(pod, options)), MaxOthers, isPositive)
+}
+
+// hasOneContainer reports whether a Pod requests what its one container does, as nearly all do.
+func hasOneContainer(spec *corev1.PodSpec) bool {
+	return len(spec.Containers) == 1 && len(spec.InitContainers) == 0 && spec.Resources == nil && spec.Overhead == nil
+}
+
+// isResized reports whether a Pod of one container may have more than it asks for, or may not get
+// what it asks for.
+func isResized(pod *corev1.Pod) bool {
+	requests := pod.Spec.Containers[0].Resources.Requests
+	for list := range statuses(pod) {
+		for name, has := range list {
+			if asks, is := requests[name]; !is || has.Cmp(asks) > 0 {
+				return true
+			}
+		}
+	}
+	return resource.IsPodResizeInfeasible(pod)
 }
 
 // narrowed is a Pod whose requests take few steps to add up. Of one that is unusually large, it
@@ -91,9 +113,12 @@ func lists(spec *corev1.PodSpec) iter.Seq[corev1.ResourceList] {
 	}
 }
 
-// statuses are the lists of what a Pod's containers have.
+// statuses are the lists of what a Pod and its containers have.
 func statuses(pod *corev1.Pod) iter.Seq[corev1.ResourceList] {
 	return func(yield func(corev1.ResourceList) bool) {
+		if of := &pod.Status; !yield(of.AllocatedResources) || of.Resources != nil && !yield(of.Resources.Requests) {
+			return
+		}
 		for _, all := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 			for i := range all {
 				if !yield(all[i].AllocatedResources) || all[i].Resources != nil && !yield(all[i].Resources.Requests) {
@@ -151,18 +176,25 @@ func isAny(apiresource.Quantity) bool { return true }
 
 // bounded keeps of the resources beside Kubernetes' own those that count, and of these so many at
 // most. What no resource can be called doesn't count: a name of any length would be looked up in
-// each node.
+// each node. It's the list itself if nothing is left out.
 func bounded(list corev1.ResourceList, most int, counts func(apiresource.Quantity) bool) corev1.ResourceList {
-	kept, others := corev1.ResourceList{}, []corev1.ResourceName{}
+	var others []corev1.ResourceName
+	own := 0
 	for name, amount := range list {
 		if isOwn(name) {
-			kept[name] = amount
+			own++
 		} else if counts(amount) && objectnames.IsLabelKey(string(name)) {
 			others = among(others, name, most)
 		}
 	}
-	for _, name := range others {
-		kept[name] = list[name]
+	if own+len(others) == len(list) {
+		return list
+	}
+	kept := corev1.ResourceList{}
+	for name, amount := range list {
+		if _, is := slices.BinarySearch(others, name); is || isOwn(name) {
+			kept[name] = amount
+		}
 	}
 	return kept
 }
@@ -175,7 +207,7 @@ func TemplateRequests(spec *corev1.PodSpec) Resources {
 }
 
 func templateRequests(spec *corev1.PodSpec) corev1.ResourceList {
-	if len(spec.Containers) == 1 && len(spec.InitContainers) == 0 && spec.Resources == nil && spec.Overhead == nil { // nearly always
+	if hasOneContainer(spec) {
 		return bounded(limitsAsRequests(&spec.Containers[0].Resources), MaxOthers, isPositive)
 	}
 	spec = Narrow(spec)

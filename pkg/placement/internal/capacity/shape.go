@@ -3,6 +3,7 @@ package capacity
 import (
 	"cmp"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"maps"
 	"math"
@@ -162,18 +163,24 @@ func (s *Shape) Without(is func(corev1.ResourceName) bool) *Shape {
 	return &without
 }
 
-// hash covers every field that slots and suits read, in protobuf: JSON would make six bytes of a
-// character, and there may be millions.
+// hash covers every field that slots and suits read; the spec's in protobuf: JSON would make six
+// bytes of a character, and there may be millions.
 func (s *Shape) hash(spec *corev1.PodSpec) string {
-	read := corev1.PodSpec{
-		Containers:   []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: s.unit.List()}}},
-		NodeSelector: spec.NodeSelector, Tolerations: s.tolerations, NodeName: s.nodeName, OS: &corev1.PodOS{Name: s.os},
-	}
+	read := corev1.PodSpec{NodeSelector: spec.NodeSelector, Tolerations: s.tolerations, NodeName: s.nodeName, OS: &corev1.PodOS{Name: s.os}}
 	if required := requiredTerms(spec); required != nil {
 		read.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: required}}
 	}
-	data, _ := read.Marshal() // it never fails, and sorts maps
-	return keyOf(strconv.AppendBool(data, s.onePerNode))
+	proto, _ := read.Marshal() // it never fails, and sorts maps
+	of := &s.unit
+	data := make([]byte, 0, 64+len(proto))
+	for _, n := range []int64{of.MilliCPU, of.Memory, of.EphemeralStorage, of.Pods, int64(len(s.others))} {
+		data = binary.AppendVarint(data, n)
+	}
+	for _, o := range s.others {
+		data = binary.AppendVarint(data, int64(len(o.name)))
+		data = binary.AppendVarint(append(data, o.name...), o.amount)
+	}
+	return keyOf(append(strconv.AppendBool(data, s.onePerNode), proto...))
 }
 
 func keyOf(data []byte) string {

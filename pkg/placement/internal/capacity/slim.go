@@ -119,7 +119,7 @@ const maxListed = 64
 // listed are the resources of a node. An amount of zero counts, too: see Resources.List. But those
 // come last that a device plugin has left behind.
 func listed(allocatable corev1.ResourceList) corev1.ResourceList {
-	kept := bounded(allocatable, maxListed, isPositive)
+	kept := maps.Clone(bounded(allocatable, maxListed, isPositive))
 	others := 0
 	for name := range kept {
 		if !isOwn(name) {
