@@ -60,7 +60,9 @@ func (j *lineJobs) Admission(ctx context.Context, job *batchv1.Job) dispatch.Adm
 	return j.queues.Admission(ctx, job)
 }
 
-func (j *lineJobs) PlacedOn(worker string) []types.NamespacedName { return j.store.unfinishedOn(worker) }
+func (j *lineJobs) PlacedOn(worker string) []types.NamespacedName {
+	return j.store.unfinishedOn(worker)
+}
 
 func (j *lineJobs) AwaitingPods(worker string) []types.NamespacedName {
 	return j.store.waitingIn(worker)

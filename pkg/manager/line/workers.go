@@ -51,8 +51,8 @@ type Jobs interface {
 	PassedOver(key types.NamespacedName) map[string]string
 	// Admission is what Kueue decides about a Job.
 	Admission(ctx context.Context, job *batchv1.Job) dispatch.Admission
-	// PlacedOn are the unfinished Jobs on a worker, and AwaitingPods those of them whose mirror waits for its
-	// first Pod there.
+	// PlacedOn are the unfinished Jobs on a worker, and AwaitingPods those of them whose mirror waits
+	// for its first Pod there.
 	PlacedOn(worker string) []types.NamespacedName
 	AwaitingPods(worker string) []types.NamespacedName
 	// AwaitingCapacity are the Jobs to be looked at when a worker has more free capacity, also those

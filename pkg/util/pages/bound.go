@@ -36,9 +36,12 @@ type transport struct{ http.RoundTripper }
 // RoundTrip implements http.RoundTripper. It fails itself: client-go logs what fails later.
 func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	answer, err := t.RoundTripper.RoundTrip(request)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it's the transport's own
+	}
 	most, bounded := request.Context().Value(boundKey{}).(int64)
-	if err != nil || !bounded {
-		return answer, err //nolint:wrapcheck // it's the transport's own
+	if !bounded {
+		return answer, nil
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, most+1))

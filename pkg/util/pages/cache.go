@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/jobferry/jobferry/pkg/util/frames"
 )
 
 // maxBytes bounds a page of more than one object in a cache's lists. It's about the size of the
@@ -27,6 +29,8 @@ var _ cache.NewCacheFunc = NewCache
 //
 // The transforms are called once more when the list is complete, as client-go does it with events.
 // What they return must be a runtime.Object.
+//
+// Objects in events of watches have no managed fields.
 func NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
 	if options.HTTPClient == nil {
 		var err error
@@ -38,9 +42,21 @@ func NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
 	if bounded.Transport == nil {
 		bounded.Transport = http.DefaultTransport
 	}
-	bounded.Transport = transport{bounded.Transport}
+	bounded.Transport = slimWatches{transport{bounded.Transport}}
 	options.HTTPClient, options.NewInformer = &bounded, inPages(options.NewInformer)
 	return cache.New(config, options) //nolint:wrapcheck // it's cache.New
+}
+
+// slimWatches is a transport whose watches pass events without managed fields.
+type slimWatches struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (s slimWatches) RoundTrip(request *http.Request) (*http.Response, error) {
+	answer, err := s.RoundTripper.RoundTrip(request)
+	if err == nil {
+		frames.Slim(answer)
+	}
+	return answer, err //nolint:wrapcheck // it's the transport's own
 }
 
 type newInformer = func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer

@@ -1,9 +1,7 @@
 package link
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/util/decoded"
+	"github.com/jobferry/jobferry/pkg/util/frames"
 	"github.com/jobferry/jobferry/pkg/util/mediatype"
 	"github.com/jobferry/jobferry/pkg/util/quantities"
 )
@@ -182,9 +181,22 @@ func readerOf(class requestClass, resp *http.Response, format string, from io.Re
 		}
 		return values.next
 	case hasEvents(resp):
-		return (&frameReader{from: from}).next
+		return eventsOf(from)
 	default:
 		return func() ([]byte, int64, error) { return readObject(from, limit) }
+	}
+}
+
+// eventsOf reads the events of a watch in protobuf.
+func eventsOf(from io.Reader) func() (event []byte, size int64, err error) {
+	var size int64
+	events := &frames.Reader{From: from, Max: maxEventBytes, Check: func(event []byte) (err error) {
+		size, err = checkEvent(event)
+		return err
+	}}
+	return func() ([]byte, int64, error) {
+		event, err := events.Next()
+		return event, size, err
 	}
 }
 
@@ -196,7 +208,7 @@ var maxBytes = map[requestClass]int{
 
 // These are returned instead of bytes that break a bound.
 var (
-	errTooLarge = errors.New("too large")
+	errTooLarge = frames.ErrTooLarge
 	errCostly   = decoded.ErrCostly
 	errNeither  = decoded.ErrNeither
 )
@@ -260,39 +272,4 @@ func readObject(from io.Reader, limit int) (data []byte, decoded int64, err erro
 		return nil, 0, broken
 	}
 	return data, decoded, err
-}
-
-// usualFrame is how large most events are at most: no more memory is taken before the bytes have
-// come, or kept for the next event.
-const usualFrame = 16 << 10
-
-// frameReader reads the events of a watch in protobuf, each of which has its length in four bytes
-// before it.
-type frameReader struct {
-	from io.Reader
-	read bytes.Buffer // the last event, which has been taken when the next one is read
-}
-
-// next returns the next event, and what it becomes.
-func (r *frameReader) next() (data []byte, decoded int64, err error) {
-	var header [4]byte
-	if _, err := io.ReadFull(r.from, header[:]); err != nil {
-		return nil, 0, err
-	}
-	length := binary.BigEndian.Uint32(header[:])
-	if length > maxEventBytes {
-		return nil, 0, errTooLarge
-	}
-	if r.read.Reset(); r.read.Cap() > 2*usualFrame {
-		r.read = bytes.Buffer{}
-	}
-	r.read.Grow(len(header) + int(min(length, usualFrame)) + bytes.MinRead)
-	r.read.Write(header[:])
-	if _, err := io.CopyN(&r.read, r.from, int64(length)); err != nil {
-		return nil, 0, err
-	}
-	if decoded, err = checkEvent(r.read.Bytes()[len(header):]); err != nil {
-		return nil, 0, err
-	}
-	return r.read.Bytes(), decoded, nil
 }

@@ -31,6 +31,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/jobferry/jobferry/pkg/util/decoded"
+	"github.com/jobferry/jobferry/pkg/util/frames"
 )
 
 func frame(length uint32) string {
@@ -106,7 +107,7 @@ func repeated(t testing.TB, times int, kind string, path ...byte) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return append(slices.Clone(magic), raw...)
+	return append(slices.Clone(frames.Magic), raw...)
 }
 
 // TestAFewBytesThatBecomeMany: two megabytes that would become gigabytes aren't decoded.
@@ -200,7 +201,7 @@ func TestLargeObjectsAreAffordable(t *testing.T) {
 func estimateOf(t *testing.T, data []byte) int64 {
 	t.Helper()
 	var envelope apiruntime.Unknown
-	if err := envelope.Unmarshal(data[len(magic):]); err != nil {
+	if err := envelope.Unmarshal(data[len(frames.Magic):]); err != nil {
 		t.Fatal(err)
 	}
 	object, err := scheme.Scheme.New(batchv1.SchemeGroupVersion.WithKind(envelope.Kind))
@@ -248,7 +249,7 @@ func TestAnswersOfUnreadableVersionsArentDecoded(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, status := range []int{http.StatusOK, http.StatusInternalServerError} {
-				answersCheaply(t, protobufType, string(magic)+string(raw), status)
+				answersCheaply(t, protobufType, string(frames.Magic)+string(raw), status)
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/jobferry/jobferry/pkg/util/decoded"
+	"github.com/jobferry/jobferry/pkg/util/frames"
 )
 
 // metadata has the kinds of answers that are the metadata of objects of any kind.
@@ -25,13 +26,10 @@ var metadata = func() *runtime.Scheme {
 // two bytes are a Pod, which is a struct of more than a kilobyte.
 const maxDecodedBytes = 64 << 20
 
-// magic begins each object in protobuf.
-var magic = []byte("k8s\x00")
-
 // checkObject returns what an object in protobuf becomes, or why it mayn't be decoded: it would be
 // too large, or decoded refuses what it has. What client-go refuses to decode passes.
 func checkObject(data []byte) (size int64, err error) {
-	raw, ok := bytes.CutPrefix(data, magic)
+	raw, ok := bytes.CutPrefix(data, frames.Magic)
 	if !ok {
 		return 0, nil
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/util/costtest"
 	"github.com/jobferry/jobferry/pkg/util/decoded"
+	"github.com/jobferry/jobferry/pkg/util/frames"
 )
 
 // FuzzPlain: what is read without the generated code is what that reads, and so what is checked is
@@ -53,7 +54,7 @@ func FuzzPlain(f *testing.F) {
 }
 
 // TestEventsPassWithoutCopies: of events that come one after another the manager makes no copies
-// beside client-go's, and keeps no large one.
+// beside client-go's.
 func TestEventsPassWithoutCopies(t *testing.T) {
 	event := func(size int) []byte {
 		job := &batchv1.Job{
@@ -67,23 +68,14 @@ func TestEventsPassWithoutCopies(t *testing.T) {
 		return slices.Concat([]byte(frame(uint32(len(content)))), content) //nolint:gosec // a few kilobytes
 	}
 	const events = 100
-	frames := &frameReader{from: bytes.NewReader(bytes.Repeat(event(8<<10), events))}
+	next := eventsOf(bytes.NewReader(bytes.Repeat(event(8<<10), events)))
 	if cost := costtest.Of(func() {
 		for range events {
-			if _, _, err := frames.next(); err != nil {
+			if _, _, err := next(); err != nil {
 				t.Error(err)
 			}
 		}
-	}); cost > events*512+2*usualFrame {
+	}); cost > events*512+2*frames.Usual {
 		t.Errorf("%d events of 8 KiB allocate %d bytes", events, cost)
-	}
-	frames.from = bytes.NewReader(slices.Concat(event(1<<20), event(0)))
-	for range 2 {
-		if _, _, err := frames.next(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if kept := frames.read.Cap(); kept > 2*usualFrame {
-		t.Errorf("%d bytes are kept of a large event", kept)
 	}
 }

@@ -17,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/jobferry/jobferry/pkg/util/frames"
 )
 
 // What stands for a quantity until it's encoded, and as long a one that keeps whoever compares it
@@ -164,10 +166,10 @@ func TestTricksOfQuantities(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return string(magic) + string(raw)
+		return string(frames.Magic) + string(raw)
 	}
 	var whole apiruntime.Unknown
-	if err := whole.Unmarshal(object[len(magic):]); err != nil {
+	if err := whole.Unmarshal(object[len(frames.Magic):]); err != nil {
 		t.Fatal(err)
 	}
 	at := bytes.IndexByte(whole.Raw, status<<3|2)

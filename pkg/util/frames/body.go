@@ -1,0 +1,36 @@
+package frames
+
+import (
+	"io"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Slim has the answer of an API server that is a watch in protobuf pass events without managed
+// fields. Other answers stay as they are.
+func Slim(answer *http.Response) {
+	if answer.StatusCode == http.StatusOK && answer.Header.Get("Content-Type") == runtime.ContentTypeProtobuf+";stream=watch" {
+		answer.Body = &body{answer.Body, Reader{From: answer.Body, Max: Max}, nil, nil}
+	}
+}
+
+type body struct {
+	io.Closer
+	events Reader
+	read   []byte // and not asked for yet
+	ended  error
+}
+
+// Read implements io.Reader.
+func (b *body) Read(p []byte) (int, error) {
+	if len(b.read) == 0 && b.ended == nil {
+		b.read, b.ended = b.events.Next()
+	}
+	if len(b.read) == 0 {
+		return 0, b.ended
+	}
+	n := copy(p, b.read)
+	b.read = b.read[n:]
+	return n, nil
+}
