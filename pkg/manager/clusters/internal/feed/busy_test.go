@@ -80,6 +80,48 @@ func testFailingWatches(t *testing.T, server *failing) {
 	}
 }
 
+// late sends the error of each watch when that has gone on for a bit.
+type late struct {
+	failing
+	after time.Duration
+}
+
+func (l *late) RoundTrip(req *http.Request) (*http.Response, error) {
+	res, err := l.failing.RoundTrip(req)
+	event := res.Body
+	body, w := io.Pipe()
+	sent := time.AfterFunc(l.after, func() { _, _ = io.Copy(w, event) })
+	context.AfterFunc(req.Context(), func() {
+		sent.Stop()
+		_ = w.Close()
+	})
+	res.Body = body
+	return res, err
+}
+
+// TestWatchesThatFailLater: only a watch that goes on for long makes the pause after the next error a
+// short one.
+func TestWatchesThatFailLater(t *testing.T) {
+	for _, c := range []struct {
+		after       time.Duration
+		least, most int32
+	}{{2 * time.Second, 10, 60}, {14 * time.Second, 10, 30}, {16 * time.Second, 34, 40}} {
+		t.Run(c.after.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := &late{failing{reason: metav1.StatusReasonExpired, code: 410, inEvent: true}, c.after}
+				i := nodeInformer(t, server)
+				i.start(t.Context())
+				<-time.After(10 * time.Minute)
+				synctest.Wait()
+				if n := server.watches.Load(); n < c.least || n > c.most {
+					t.Errorf("%d watches in 10 minutes", n)
+				}
+				i.stop()
+			})
+		})
+	}
+}
+
 // expiring answers a watch with an ERROR event that its resourceVersion has expired, once, and then
 // with nothing.
 type expiring struct {

@@ -28,8 +28,9 @@ const watchesPerSecond, watchBurst = 1, 10
 // minPause and maxPause bound the pause after the API server answered a watch with an error.
 const minPause, maxPause = time.Second, 15 * time.Second
 
-// watchLasts is how long a watch that followed such an error must go on to count as a success.
-const watchLasts = time.Second
+// A watch that followed such an error must go on for watchLasts to count as a success, and for
+// watchSettles before the next error counts as the first one again.
+const watchLasts, watchSettles = time.Second, maxPause
 
 // watchLogLevel is the verbosity from which the ends of watches are logged.
 const watchLogLevel = 4
@@ -49,8 +50,8 @@ type informer struct {
 	// opens paces the watches: client-go opens one again at once that has had an event.
 	opens             *rate.Limiter
 	listing, watching failures
-	// errorAnswers counts the watches in a row that the API server answered with an error: that it's
-	// too busy, or an ERROR event.
+	// errorAnswers counts the watches since one that went on for long that the API server answered
+	// with an error: that it's too busy, or an ERROR event.
 	errorAnswers atomic.Int32
 	cancel       context.CancelFunc
 	running      sync.WaitGroup
@@ -159,13 +160,15 @@ func (i *informer) failed(err error, done <-chan struct{}) {
 	}
 }
 
-func (i *informer) lasts() <-chan time.Time { return i.clock.After(watchLasts) }
+func (i *informer) lasts() (succeeds, settles <-chan time.Time) {
+	return i.clock.After(watchLasts), i.clock.After(watchSettles)
+}
 
 // succeeded records that a watch has.
-func (i *informer) succeeded() {
-	i.errorAnswers.Store(0)
-	i.record(&i.watching, nil)
-}
+func (i *informer) succeeded() { i.record(&i.watching, nil) }
+
+// settled forgets how many watches were answered with an error.
+func (i *informer) settled() { i.errorAnswers.Store(0) }
 
 // list begins when the gate is open: the time at the gate isn't the list's.
 func (from informerSource) list(

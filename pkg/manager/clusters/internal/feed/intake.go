@@ -302,9 +302,10 @@ type takenWatch struct {
 
 // watcher is told how a watch goes.
 type watcher interface {
-	// lasts has the time when the watch that begins now has succeeded.
-	lasts() <-chan time.Time
+	// lasts has the times when the watch that begins now has succeeded, and when it has settled.
+	lasts() (succeeds, settles <-chan time.Time)
 	succeeded()
+	settled()
 	// failed may wait until done before the watch ends.
 	failed(err error, done <-chan struct{})
 }
@@ -328,10 +329,12 @@ func (w *takenWatch) ResultChan() <-chan watch.Event { return w.result }
 func (w *takenWatch) run() {
 	defer close(w.result)
 	defer w.from.Stop()
-	for lasts := w.of.lasts(); ; {
+	for succeeds, settles := w.of.lasts(); ; {
 		select {
-		case <-lasts:
+		case <-succeeds:
 			w.of.succeeded()
+		case <-settles:
+			w.of.settled()
 		case event, open := <-w.from.ResultChan():
 			if !open || !w.pass(event) {
 				return
