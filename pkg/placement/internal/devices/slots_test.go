@@ -291,8 +291,9 @@ func TestManyRequestsAreWork(t *testing.T) {
 // A large template that many claims of a Pod have is packed and hashed once for all of them.
 func TestATemplateIsHashedOnce(t *testing.T) {
 	o, _ := hostileWorker(func(o *Objects) {
-		spec := &o.Templates[0].Spec.Spec
-		spec.Devices.Config = []resourcev1.DeviceClaimConfiguration{{Requests: []string{strings.Repeat("x", 100_000)}}}
+		requests := o.Templates[0].Spec.Spec.Devices.Requests
+		requests[0].Exactly.Tolerations = slices.Repeat([]resourcev1.DeviceToleration{{Value: strings.Repeat("x", maxName)}}, 16)
+		o.Templates[0].Spec.Spec.Devices.Requests = slices.Repeat(requests, 12)
 	})
 	cost := func(claims int) uint64 {
 		spec := podSpec(func(s *corev1.PodSpec) {
@@ -309,24 +310,32 @@ func TestATemplateIsHashedOnce(t *testing.T) {
 	}
 }
 
-// A template with very many alternatives is read once for quotas, however many claims have it.
+// Templates with very many alternatives are read once for quotas, however many claims have each, and
+// as work. Classes that aren't there take nothing.
 func TestATemplateIsCountedOnce(t *testing.T) {
+	const templates, requests, alternatives = 90, 32, 8
 	o, _ := hostileWorker(func(o *Objects) {
-		spec, r := &o.Templates[0].Spec.Spec, resourcev1.DeviceRequest{}
-		for i := range 8 {
-			r.FirstAvailable = append(r.FirstAvailable, resourcev1.DeviceSubRequest{DeviceClassName: fmt.Sprint(i)})
+		for i := range templates {
+			template := o.Templates[0].DeepCopy()
+			template.Name = fmt.Sprint(i)
+			r := resourcev1.DeviceRequest{}
+			for k := range alternatives {
+				r.FirstAvailable = append(r.FirstAvailable, resourcev1.DeviceSubRequest{DeviceClassName: fmt.Sprint(i, "-", k)})
+			}
+			template.Spec.Spec.Devices.Requests = slices.Repeat([]resourcev1.DeviceRequest{r}, requests)
+			o.Templates = append(o.Templates, template)
 		}
-		spec.Devices.Requests = slices.Repeat([]resourcev1.DeviceRequest{r}, 32)
 	})
 	d := New(o)
-	cost := func(claims int) uint64 {
-		spec := podSpec(func(s *corev1.PodSpec) {
-			s.ResourceClaims = slices.Repeat([]corev1.PodResourceClaim{{ResourceClaimTemplateName: ptr.To("t")}}, claims)
-		})
-		return costtest.Of(func() { d.Claimed("ns", spec) })
-	}
-	if one, many := cost(1), cost(90); many > 3*one {
-		t.Errorf("%d KiB for a claim, and %d KiB for 90", one>>10, many>>10)
+	spec := podSpec(func(s *corev1.PodSpec) {
+		for i := range 10 * templates {
+			s.ResourceClaims = append(s.ResourceClaims, corev1.PodResourceClaim{ResourceClaimTemplateName: ptr.To(fmt.Sprint(i % templates))})
+		}
+	})
+	read := 0
+	cost := costtest.Of(func() { d.Claimed("ns", spec, func(requests int) { read += requests }) })
+	if read != templates*requests*(1+alternatives) || cost > 1<<20 {
+		t.Errorf("%d requests of %d templates are read, with %d KiB", read, templates, cost>>10)
 	}
 }
 

@@ -13,8 +13,8 @@ const claimCount = corev1.ResourceName("count/resourceclaims." + resourcev1.Grou
 
 // Claimed is what quotas count of the claims that are made for one Pod from templates. What the
 // scheduler claims for extended resources depends on the node, and isn't part of it. Many claims
-// may have one template, which is read once.
-func (d *Devices) Claimed(namespace string, spec *corev1.PodSpec) corev1.ResourceList {
+// may have one template, which is read once. Spend is called for what is read.
+func (d *Devices) Claimed(namespace string, spec *corev1.PodSpec, spend func(requests int)) corev1.ResourceList {
 	usage, claims := usage{}, map[*resourcev1.ResourceClaimTemplate]int64{}
 	for i := range spec.ResourceClaims {
 		name := ptr.Deref(spec.ResourceClaims[i].ResourceClaimTemplateName, "")
@@ -23,8 +23,12 @@ func (d *Devices) Claimed(namespace string, spec *corev1.PodSpec) corev1.Resourc
 			claims[template]++
 		}
 	}
+	classes := map[*resourcev1.DeviceClass]int64{}
 	for template, count := range claims {
-		d.addDevices(usage, &template.Spec.Spec, count)
+		d.addDevices(classes, &template.Spec.Spec, count, spend)
+	}
+	for class, count := range classes {
+		d.addClass(usage, class, count)
 	}
 	list := corev1.ResourceList{}
 	for name, count := range usage {
@@ -37,11 +41,13 @@ func (d *Devices) Claimed(namespace string, spec *corev1.PodSpec) corev1.Resourc
 type usage map[corev1.ResourceName]int64
 
 // addDevices adds those of some claims that are alike, by class. Of alternatives, the one with the
-// most devices of a class counts.
-func (d *Devices) addDevices(usage usage, spec *resourcev1.ResourceClaimSpec, claims int64) {
+// most devices of a class counts. No Pod has a claim that names a class that isn't there.
+func (d *Devices) addDevices(classes map[*resourcev1.DeviceClass]int64, spec *resourcev1.ResourceClaimSpec, claims int64, spend func(requests int)) {
+	most := map[string]int64{}
 	for i := range spec.Devices.Requests {
 		r := &spec.Devices.Requests[i]
-		most := map[string]int64{}
+		spend(1 + len(r.FirstAvailable))
+		clear(most)
 		if r.Exactly != nil {
 			most[r.Exactly.DeviceClassName] = atMost(r.Exactly.AllocationMode, r.Exactly.Count)
 		}
@@ -49,20 +55,21 @@ func (d *Devices) addDevices(usage usage, spec *resourcev1.ResourceClaimSpec, cl
 			s := &r.FirstAvailable[k]
 			most[s.DeviceClassName] = max(most[s.DeviceClassName], atMost(s.AllocationMode, s.Count))
 		}
-		for class, count := range most {
-			d.addClass(usage, class, claims*count)
+		for name, count := range most {
+			if class := d.classes[name]; class != nil {
+				classes[class] += claims * count
+			}
 		}
 	}
 }
 
 // addClass counts devices of a class, and of the extended resource that it stands for.
-func (d *Devices) addClass(usage usage, name string, count int64) {
-	usage[corev1.ResourceName(name+corev1.ResourceClaimsPerClass)] += count
-	class, err := d.Get(name)
-	if err != nil || d.objects.Minor < ExtendedSince || ptr.Deref(class.Spec.ExtendedResourceName, "") == "" {
+func (d *Devices) addClass(usage usage, class *resourcev1.DeviceClass, count int64) {
+	usage[corev1.ResourceName(class.Name+corev1.ResourceClaimsPerClass)] += count
+	if d.objects.Minor < ExtendedSince || ptr.Deref(class.Spec.ExtendedResourceName, "") == "" {
 		return
 	}
-	usage[corev1.ResourceName(corev1.ResourceImplicitExtendedClaimsPerClass+name)] += count
+	usage[corev1.ResourceName(corev1.ResourceImplicitExtendedClaimsPerClass+class.Name)] += count
 	usage[corev1.ResourceName(corev1.DefaultResourceRequestsPrefix+*class.Spec.ExtendedResourceName)] += count
 }
 

@@ -33,7 +33,7 @@ func TestClaimed(t *testing.T) {
 	}}
 	since36 := map[corev1.ResourceName]int64{
 		"count/resourceclaims.resource.k8s.io": 2, "gpus.deviceclass.resource.k8s.io/devices": 12,
-		"nics.deviceclass.resource.k8s.io/devices": 64, "absent.deviceclass.resource.k8s.io/devices": 2,
+		"nics.deviceclass.resource.k8s.io/devices":         64,
 		"requests.deviceclass.resource.kubernetes.io/gpus": 12, "requests.example.com/gpu": 12,
 	}
 	for minor, want := range map[int]map[corev1.ResourceName]int64{35: without(since36, "requests.deviceclass.resource.kubernetes.io/gpus", "requests.example.com/gpu"), 36: since36} {
@@ -45,7 +45,7 @@ func TestClaimed(t *testing.T) {
 			Templates: []*resourcev1.ResourceClaimTemplate{template}, Minor: minor,
 		})
 		got := map[corev1.ResourceName]int64{}
-		for name, amount := range d.Claimed("n", spec) {
+		for name, amount := range d.Claimed("n", spec, func(int) {}) {
 			got[name] = amount.Value()
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

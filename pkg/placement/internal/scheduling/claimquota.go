@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/component-helpers/storage/volume"
+
+	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 )
 
 const (
@@ -17,7 +19,7 @@ const (
 // claimed is what quotas count of the claims that are made for each Pod of a Job: of its ephemeral
 // volumes, and of ResourceClaimTemplates. The Pod is created before them, and waits until there is
 // room for all.
-func (s *Snapshot) claimed(j *Job) corev1.ResourceList {
+func (s *Snapshot) claimed(j *Job, work *budget) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for i := range j.spec.Volumes {
 		if e := j.spec.Volumes[i].Ephemeral; e != nil && e.VolumeClaimTemplate != nil {
@@ -25,7 +27,9 @@ func (s *Snapshot) claimed(j *Job) corev1.ResourceList {
 		}
 	}
 	if s.Devices != nil {
-		addTo(list, s.Devices.Claimed(j.namespace, j.spec))
+		addTo(list, s.Devices.Claimed(j.namespace, j.spec, func(requests int) {
+			work.spend(claimWork*requests, capacity.ClaimsField)
+		}))
 	}
 	return list
 }

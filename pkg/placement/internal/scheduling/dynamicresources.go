@@ -12,8 +12,9 @@ type Devices interface {
 	// Backs reports whether a DeviceClass stands for an extended resource, so that nodes needn't
 	// have it in their allocatable.
 	Backs(corev1.ResourceName) bool
-	// Claimed is what quotas count of the claims that are made for one Pod from templates.
-	Claimed(namespace string, spec *corev1.PodSpec) corev1.ResourceList
+	// Claimed is what quotas count of the claims that are made for one Pod from templates. Spend is
+	// called for the requests that are read, and may panic.
+	Claimed(namespace string, spec *corev1.PodSpec, spend func(requests int)) corev1.ResourceList
 	// Trial tries to give devices to Pods of one spec. In an idle worker, only Pods that don't end
 	// have devices. It is nil if such Pods need none. Charge, if it isn't nil, is called for the
 	// microseconds that this takes, and returns how many are left.

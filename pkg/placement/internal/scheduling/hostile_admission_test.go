@@ -11,6 +11,8 @@ import (
 	nodev1 "k8s.io/api/node/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 )
 
 // admissionCost is what it allocates, and takes as work, to admit a Job, if a Job may take so much.
@@ -127,5 +129,26 @@ func TestManyLimitsOfManyResources(t *testing.T) {
 		if allocated, _, field := admissionCost(a, j, math.MaxInt); allocated > 32<<20 || field != "" {
 			t.Errorf("%s: %d MiB are allocated, too much: %q", name, allocated>>20, field)
 		}
+	}
+}
+
+// claimer has read very many requests of claims.
+type claimer struct {
+	Devices
+	requests int
+}
+
+func (c claimer) Claimed(_ string, _ *corev1.PodSpec, spend func(int)) corev1.ResourceList {
+	spend(c.requests)
+	return nil
+}
+
+// What quotas count of claims is work.
+func TestManyRequestsOfClaims(t *testing.T) {
+	s := NewSnapshot(nil, nil, nil)
+	s.Admission, s.Devices = &Admission{Quotas: []*corev1.ResourceQuota{{}}}, claimer{requests: mostWork / claimWork}
+	_, field := within(newBudget(mostWork/2, nil), jobOf(plain), func(j *Job, b *budget) *Reason { return s.admit(j, b).refused })
+	if field != capacity.ClaimsField {
+		t.Errorf("too much: %q", field)
 	}
 }

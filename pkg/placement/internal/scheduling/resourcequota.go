@@ -38,7 +38,7 @@ func (a *admitted) quota(s *Snapshot) {
 	if len(s.Admission.Quotas) == 0 {
 		return
 	}
-	reads, made := a.quotaRead(), s.claimed(a.Job)
+	reads, made := a.quotaRead(), s.claimed(a.Job, a.work)
 	for _, q := range s.Admission.Quotas {
 		a.work.spend(limitWork*(1+len(q.Status.Hard)), containersField)
 		if !reads.scoped(q, a.work) {

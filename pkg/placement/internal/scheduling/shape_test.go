@@ -13,7 +13,7 @@ import (
 // gpus are devices that stand for one extended resource.
 type gpus struct{ Devices }
 
-func (gpus) Claimed(string, *corev1.PodSpec) corev1.ResourceList { return nil }
+func (gpus) Claimed(string, *corev1.PodSpec, func(int)) corev1.ResourceList { return nil }
 
 func (gpus) Backs(name corev1.ResourceName) bool { return name == "example.com/gpu" }
 

@@ -12,18 +12,19 @@ const (
 
 // What comparisons take.
 const (
-	podWork    = 2  // to look at a Pod, or a kind of them
-	labelBytes = 16 // of Pods' labels, for one unit
-	volumeWork = 32 // to compare a volume, or an amount of storage, with a node
-	checkWork  = 4  // to ask one constraint about a place
-	limitWork  = 64 // to fill in, or compare, one resource of a container, or of a quota
-	keyBytes   = 4  // of a worker's objects in a key, for one unit
-	attendWork = 40 // to find a group member's slots on a node
-	takingWork = 4  // to find what a Pod takes of one resource there
-	takeWork   = 8  // to leave out a Pod that may be preempted, or to keep it
-	optionWork = 8  // to choose it, or another place
-	newWork    = 16 // to take note of one that wasn't known, in a map
-	labelWork  = 5  // to look up a node's label
+	podWork    = 2   // to look at a Pod, or a kind of them
+	labelBytes = 16  // of Pods' labels, for one unit
+	volumeWork = 32  // to compare a volume, or an amount of storage, with a node
+	checkWork  = 4   // to ask one constraint about a place
+	limitWork  = 64  // to fill in, or compare, one resource of a container, or of a quota
+	claimWork  = 128 // to count one request of a claim for quotas
+	keyBytes   = 4   // of a worker's objects in a key, for one unit
+	attendWork = 40  // to find a group member's slots on a node
+	takingWork = 4   // to find what a Pod takes of one resource there
+	takeWork   = 8   // to leave out a Pod that may be preempted, or to keep it
+	optionWork = 8   // to choose it, or another place
+	newWork    = 16  // to take note of one that wasn't known, in a map
+	labelWork  = 5   // to look up a node's label
 
 	// To read, of the nodes that reach a volume, a term, a requirement or a value. To compare them
 	// with a node takes a part of it.
