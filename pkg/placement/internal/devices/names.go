@@ -41,8 +41,7 @@ func claimHasShortNames(c *resourcev1.DeviceClaim) bool {
 	return !slices.ContainsFunc(c.Requests, func(r resourcev1.DeviceRequest) bool { return !requestHasShortNames(&r) }) &&
 		!slices.ContainsFunc(c.Constraints, func(c resourcev1.DeviceConstraint) bool {
 			return !areShort(c.Requests...) || !areShort(ptr.Deref(c.MatchAttribute, ""), ptr.Deref(c.DistinctAttribute, ""))
-		}) &&
-		!slices.ContainsFunc(c.Config, func(c resourcev1.DeviceClaimConfiguration) bool { return !areShort(c.Requests...) })
+		})
 }
 
 func requestHasShortNames(r *resourcev1.DeviceRequest) bool {

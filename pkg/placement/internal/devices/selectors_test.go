@@ -230,8 +230,7 @@ func TestMoreThanAPIServersStore(t *testing.T) {
 		"requests of a constraint": func(c *resourcev1.DeviceClaim) {
 			c.Constraints = []resourcev1.DeviceConstraint{{Requests: make([]string, 1000)}}
 		},
-		"configurations": func(c *resourcev1.DeviceClaim) { c.Config = make([]resourcev1.DeviceClaimConfiguration, 1000) },
-		"alternatives":   request(func(r *resourcev1.DeviceRequest) { r.FirstAvailable = make([]resourcev1.DeviceSubRequest, 1000) }),
+		"alternatives": request(func(r *resourcev1.DeviceRequest) { r.FirstAvailable = make([]resourcev1.DeviceSubRequest, 1000) }),
 		"selectors": request(func(r *resourcev1.DeviceRequest) {
 			r.Exactly.Selectors = make([]resourcev1.DeviceSelector, 1000)
 		}),
@@ -246,9 +245,6 @@ func TestMoreThanAPIServersStore(t *testing.T) {
 		}),
 		"request that a constraint names": func(c *resourcev1.DeviceClaim) {
 			c.Constraints = []resourcev1.DeviceConstraint{{Requests: []string{long}}}
-		},
-		"request that a configuration names": func(c *resourcev1.DeviceClaim) {
-			c.Config = []resourcev1.DeviceClaimConfiguration{{Requests: []string{long}}}
 		},
 		"tolerations of an alternative": request(func(r *resourcev1.DeviceRequest) {
 			r.FirstAvailable = []resourcev1.DeviceSubRequest{{Tolerations: make([]resourcev1.DeviceToleration, 1000)}}

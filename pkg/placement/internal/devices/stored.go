@@ -12,7 +12,7 @@ import (
 
 const (
 	maxAttributeName = resourcev1.DeviceMaxDomainLength + 1 + resourcev1.DeviceMaxIDLength
-	// maxReferences bounds the requests that a constraint or a configuration names, alternatives, too.
+	// maxReferences bounds the requests that a constraint names, alternatives, too.
 	maxReferences = resourcev1.DeviceRequestsMaxSize * (1 + resourcev1.FirstAvailableDeviceRequestMaxSize)
 	// maxAmounts bounds the capacities that a request asks for, and the values that one may have.
 	maxAmounts = 64
@@ -20,9 +20,7 @@ const (
 
 // stored are the objects that an API server stores.
 func (o Objects) stored() Objects {
-	o.Classes = kept(o.Classes, func(c *resourcev1.DeviceClass) bool {
-		return len(c.Spec.Selectors) <= resourcev1.DeviceSelectorsMaxSize && len(c.Spec.Config) <= resourcev1.DeviceConfigMaxSize
-	})
+	o.Classes = kept(o.Classes, func(c *resourcev1.DeviceClass) bool { return len(c.Spec.Selectors) <= resourcev1.DeviceSelectorsMaxSize })
 	o.Claims = kept(o.Claims, func(c *resourcev1.ResourceClaim) bool {
 		return isStoredClaim(&c.Spec.Devices) && isStoredAllocation(c.Status.Allocation)
 	})
@@ -41,10 +39,8 @@ func kept[T any](all []T, is func(T) bool) []T {
 
 func isStoredClaim(c *resourcev1.DeviceClaim) bool {
 	return len(c.Requests) <= resourcev1.DeviceRequestsMaxSize && len(c.Constraints) <= resourcev1.DeviceConstraintsMaxSize &&
-		len(c.Config) <= resourcev1.DeviceConfigMaxSize &&
 		!slices.ContainsFunc(c.Requests, func(r resourcev1.DeviceRequest) bool { return !isStoredRequest(&r) }) &&
-		!slices.ContainsFunc(c.Constraints, func(c resourcev1.DeviceConstraint) bool { return len(c.Requests) > maxReferences }) &&
-		!slices.ContainsFunc(c.Config, func(c resourcev1.DeviceClaimConfiguration) bool { return len(c.Requests) > maxReferences }) && claimHasShortNames(c)
+		!slices.ContainsFunc(c.Constraints, func(c resourcev1.DeviceConstraint) bool { return len(c.Requests) > maxReferences }) && claimHasShortNames(c)
 }
 
 func isStoredRequest(r *resourcev1.DeviceRequest) bool {

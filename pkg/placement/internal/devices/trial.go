@@ -140,12 +140,12 @@ func (t *trial) wish(requests []resourcev1.DeviceRequest) *wish {
 		for i := range claim.Spec.Devices.Requests {
 			w.requests += len(claim.Spec.Devices.Requests[i].FirstAvailable)
 		}
-		var template *resourcev1.DeviceRequest
-		if len(claim.Spec.Devices.Requests) > 0 {
-			template = &claim.Spec.Devices.Requests[0]
+		if len(claim.Spec.Devices.Requests) == 0 {
+			continue // it decides nothing
 		}
+		template := &claim.Spec.Devices.Requests[0]
 		one, known := ofTemplate[template]
-		if !known || template == nil {
+		if !known {
 			if t.spend(claim.Spec.Size() / hashedPerWork); *t.left <= 0 {
 				return &wish{tooMany: true, answers: map[int32]answer{}}
 			}
