@@ -9,7 +9,6 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/parser"
-	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/jobferry/jobferry/pkg/util/quantities"
@@ -40,13 +39,10 @@ var honest = sets.New(
 	"major", "minor", "patch",
 )
 
-// isBounded reports whether CEL's cost of a selector bounds the work of its evaluation, as its text
-// tells. It's asked before the selector is compiled, as that expands macros and compiles regular
+// isBounded reports whether CEL's cost of a stored selector bounds the work of its evaluation, as its
+// text tells. It's asked before the selector is compiled, as that expands macros and compiles regular
 // expressions.
 func isBounded(expression string) bool {
-	if len(expression) > resourcev1.CELSelectorExpressionMaxLength {
-		return false
-	}
 	// without macros, which are calls then
 	p, err := parser.NewParser(parser.EnableOptionalSyntax(true))
 	if err != nil {

@@ -30,7 +30,7 @@ var endless = map[string]string{
 	"a pattern of a device":            `device.driver.matches(device.attributes["example.com"].text)`,
 	"a version":                        `isSemver("` + strings.Repeat("1", 9000) + `.0.0")`,
 	"a range":                          `lists.range(1000000000).size() > 1`,
-	"a text without an end":            `device.driver == "` + strings.Repeat("x", resourcev1.CELSelectorExpressionMaxLength) + `"`,
+	"a text without an end":            `device.driver == "` + strings.Repeat("x", resourcev1.CELSelectorExpressionMaxLength-20) + `"`,
 	"brackets without an end":          strings.Repeat("(", resourcev1.CELSelectorExpressionMaxLength),
 }
 
@@ -221,6 +221,9 @@ func TestSelectorsOfVeryManyNodes(t *testing.T) {
 // compare all of it with all devices before it asks whether it may go on.
 func TestMoreThanAPIServersStore(t *testing.T) {
 	long := strings.Repeat("x", maxName+1)
+	longSelectors := []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{
+		Expression: strings.Repeat(" ", resourcev1.CELSelectorExpressionMaxLength) + "true",
+	}}}
 	request := func(change func(*resourcev1.DeviceRequest)) func(*resourcev1.DeviceClaim) {
 		return func(c *resourcev1.DeviceClaim) { change(&c.Requests[0]) }
 	}
@@ -246,6 +249,10 @@ func TestMoreThanAPIServersStore(t *testing.T) {
 		"request that a constraint names": func(c *resourcev1.DeviceClaim) {
 			c.Constraints = []resourcev1.DeviceConstraint{{Requests: []string{long}}}
 		},
+		"text of a selector": request(func(r *resourcev1.DeviceRequest) { r.Exactly.Selectors = longSelectors }),
+		"text of an alternative's selector": request(func(r *resourcev1.DeviceRequest) {
+			r.FirstAvailable = []resourcev1.DeviceSubRequest{{Selectors: longSelectors}}
+		}),
 		"tolerations of an alternative": request(func(r *resourcev1.DeviceRequest) {
 			r.FirstAvailable = []resourcev1.DeviceSubRequest{{Tolerations: make([]resourcev1.DeviceToleration, 1000)}}
 		}),
@@ -264,10 +271,12 @@ func TestMoreThanAPIServersStore(t *testing.T) {
 			t.Errorf("%s: %d templates and %d claims are there", name, len(d.templates), len(d.claims))
 		}
 	}
-	o := worker()
-	o.Classes[0].Spec.Selectors = slices.Repeat(o.Classes[0].Spec.Selectors, 1000)
-	if d := New(o); len(d.classes) != len(o.Classes)-1 {
-		t.Errorf("%d of %d classes are there", len(d.classes), len(o.Classes))
+	for _, selectors := range [][]resourcev1.DeviceSelector{make([]resourcev1.DeviceSelector, 1000), longSelectors} {
+		o := worker()
+		o.Classes[0].Spec.Selectors = selectors
+		if d := New(o); len(d.classes) != len(o.Classes)-1 {
+			t.Errorf("%d of %d classes are there", len(d.classes), len(o.Classes))
+		}
 	}
 }
 

@@ -20,7 +20,7 @@ const (
 
 // stored are the objects that an API server stores.
 func (o Objects) stored() Objects {
-	o.Classes = kept(o.Classes, func(c *resourcev1.DeviceClass) bool { return len(c.Spec.Selectors) <= resourcev1.DeviceSelectorsMaxSize })
+	o.Classes = kept(o.Classes, func(c *resourcev1.DeviceClass) bool { return areStoredSelectors(c.Spec.Selectors) })
 	o.Claims = kept(o.Claims, func(c *resourcev1.ResourceClaim) bool {
 		return isStoredClaim(&c.Spec.Devices) && isStoredAllocation(c.Status.Allocation)
 	})
@@ -43,9 +43,16 @@ func isStoredClaim(c *resourcev1.DeviceClaim) bool {
 		!slices.ContainsFunc(c.Constraints, func(c resourcev1.DeviceConstraint) bool { return len(c.Requests) > maxReferences }) && claimHasShortNames(c)
 }
 
+// areStoredSelectors holds for the text of each, too, which is kept and compared with others.
+func areStoredSelectors(selectors []resourcev1.DeviceSelector) bool {
+	return len(selectors) <= resourcev1.DeviceSelectorsMaxSize && !slices.ContainsFunc(selectors, func(s resourcev1.DeviceSelector) bool {
+		return s.CEL != nil && len(s.CEL.Expression) > resourcev1.CELSelectorExpressionMaxLength
+	})
+}
+
 func isStoredRequest(r *resourcev1.DeviceRequest) bool {
 	isStored := func(selectors []resourcev1.DeviceSelector, tolerations []resourcev1.DeviceToleration, amounts *resourcev1.CapacityRequirements) bool {
-		return len(selectors) <= resourcev1.DeviceSelectorsMaxSize && len(tolerations) <= resourcev1.DeviceTolerationsMaxLength &&
+		return areStoredSelectors(selectors) && len(tolerations) <= resourcev1.DeviceTolerationsMaxLength &&
 			(amounts == nil || len(amounts.Requests) <= maxAmounts)
 	}
 	if e := r.Exactly; e != nil && !isStored(e.Selectors, e.Tolerations, e.Capacity) {
