@@ -86,18 +86,17 @@ func (r *Room) Empty() *Room { return r.With(nil, nil) }
 func (r *Room) Nodes(shape *capacity.Shape, pods int64) []*capacity.Node {
 	u := r.clone()
 	nodes := slices.Clone(r.asked)
-	suiting := r.growth.suiting(shape)
-	for added := true; added; {
-		added = false
-		for i := range suiting {
-			s := &suiting[i]
-			if s.room >= pods || len(nodes) >= maxNodes || u.more(r.growth, s) == 0 {
-				continue
+	for suiting := r.growth.suiting(shape); len(suiting) > 0; {
+		left := suiting[:0]
+		for _, s := range suiting {
+			if s.room >= pods || len(nodes) >= maxNodes || u.more(r.growth, &s) == 0 {
+				continue // it stays so
 			}
 			s.room += s.slots
 			u.count(r.growth, s.group, &s.Whole, 1)
-			nodes, added = append(nodes, u.make(s)), true
+			nodes, left = append(nodes, u.make(&s)), append(left, s)
 		}
+		suiting = left
 	}
 	return nodes
 }
@@ -135,8 +134,9 @@ func (r *Room) askingWork(shape *capacity.Shape) (work int) {
 		work += shape.WorkOn(n.Object)
 	}
 	for i := range r.growth.Groups {
-		for t := range r.growth.Groups[i].Templates {
-			work += shape.WorkOn(r.growth.Groups[i].Templates[t].Object)
+		g := &r.growth.Groups[i]
+		for t := range g.Templates {
+			work += shape.WorkOn(g.Templates[t].Object) + len(g.Limits) + len(r.growth.Limits)
 		}
 	}
 	return work

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -151,6 +152,57 @@ func TestDearDemandsAreCheap(t *testing.T) {
 	}
 	if plain, dear := asked(false), asked(true); plain != templates || dear == 0 || dear > templates/2 {
 		t.Errorf("%d nodes are asked for plain Pods, and %d for those that name many", plain, dear)
+	}
+}
+
+// limited is growth by groups of one node each that have some limits, which aren't reached.
+func limited(groups, limits int, each int64) *autoscaling.Growth {
+	all := autoscaling.Limits{corev1.ResourceCPU: each}
+	for i := range limits {
+		all[corev1.ResourceName(fmt.Sprint("example.com/r-", i))] = 1
+	}
+	g := &autoscaling.Growth{}
+	for i := range groups {
+		one := growth(nil, template(fmt.Sprint("t", i), "1", 1, ""))
+		one.Groups[0].Limits = all
+		g.Groups = append(g.Groups, one.Groups...)
+	}
+	return g
+}
+
+// Groups may have very many limits: nodes are asked for fewer shapes of Pods that wait.
+func TestDemandsOfManyLimits(t *testing.T) {
+	const waiting = 200
+	demands := make([]capacity.Demand, waiting)
+	for i := range demands {
+		demands[i] = capacity.Demand{Shape: shape(NewJob("j").Requests("cpu", fmt.Sprintf("%dm", 801+i))), Pods: 1}
+	}
+	asked := func(limits int) int {
+		room := autoscaling.NewRoom(limited(waiting, limits, 1000), nil, demands)
+		return waiting - len(room.Nodes(shape(NewJob("one").Requests("cpu", "1")), math.MaxInt64))
+	}
+	if few, many := asked(2), asked(100); few != waiting || many == 0 || many > waiting/2 {
+		t.Errorf("%d nodes are asked for by few limits, and %d by many", few, many)
+	}
+}
+
+// A group that is at its limits isn't asked again for each node that another one may add.
+func TestGroupsAtTheirLimitsAreAskedOnce(t *testing.T) {
+	one := shape(NewJob("one").Requests("cpu", "1"))
+	took := func(g *autoscaling.Growth) time.Duration {
+		g.Groups = append(g.Groups, growth(nil, template("free", "1", 15_000, "")).Groups...)
+		room, least := autoscaling.NewRoom(g, nil, nil), time.Hour
+		for range 5 {
+			begun := time.Now()
+			if n := len(room.Nodes(one, math.MaxInt64)); n != 500 {
+				t.Fatalf("%d nodes may be added", n)
+			}
+			least = min(least, time.Since(begun))
+		}
+		return least
+	}
+	if alone, beside := took(&autoscaling.Growth{}), took(limited(200, 1000, 0)); beside > 100*alone {
+		t.Errorf("%s, and %s beside groups that are at their limits", alone, beside)
 	}
 }
 
