@@ -361,6 +361,53 @@ func TestNodePoolsOfLongTexts(t *testing.T) {
 	}
 }
 
+// What is held of NodePools is little, on however many pages they come, and whatever they have.
+func TestNodePoolsTakeLittle(t *testing.T) {
+	var pools autoscaling.NodePools
+	before := costtest.Heap()
+	for page := range 400 {
+		long := strings.Repeat("x", 100<<10)
+		if page%2 == 0 {
+			long = strings.Repeat("x", 1<<20)
+		}
+		p := pool(fmt.Sprint("p-", page), fmt.Sprintf(`"weight":%d,"limits":{%q:1},`, page, long), "")
+		if _, err := pools.Add([]byte(`{"items":[` + p + `]}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if held := costtest.Heap() - before; held > 8<<20 || len(pools) != autoscaling.MaxPools || pools[0].Name != "p-399" {
+		t.Errorf("%d MiB are held of %d NodePools, the first is %s", held>>20, len(pools), pools[0].Name)
+	}
+}
+
+// Nodes that are gone take little, whatever labels they had, in however many NodePools.
+func TestSizesOfLongLabels(t *testing.T) {
+	const pools, kinds = autoscaling.MaxPools, 10
+	var all []string
+	for i := range pools {
+		all = append(all, pool(fmt.Sprint("p", i), "", ""))
+	}
+	for labels, isSized := range map[int]bool{80: true, 200: false} {
+		before := costtest.Heap()
+		o := func() *autoscaling.Observed {
+			var nodes []*capacity.Node
+			for i := range pools * kinds {
+				n := ofPool(fmt.Sprint("p", i%pools), fmt.Sprint(i), "0")
+				for k := range labels {
+					n.Object.Labels[fmt.Sprintf("%s/%d-%d", strings.Repeat("x", 253), k, i)] = strings.Repeat("y", 63)
+				}
+				nodes = append(nodes, n)
+			}
+			return observe(t, nil, nodes, all...)
+		}()
+		o = observe(t, o, nil, all...)
+		held := costtest.Heap() - before
+		if is := o.Missing(nil) == ""; is && !isSized || held > 8<<20 || len(autoscaling.GrowthOf(nil, o).Groups[0].Templates) > 0 != isSized {
+			t.Errorf("%d labels: %d MiB are held", labels, held>>20)
+		}
+	}
+}
+
 func FuzzCostOfStatus(f *testing.F) {
 	for _, part := range []string{",", "a: ,", "&a ,", "*a,", "!!a ,", `"",`, "[", "{", "? ", "[?,"} {
 		f.Add("a: &a [x]\nnodeGroups: [", part, "]")

@@ -73,8 +73,8 @@ type nodePool struct {
 // NodePools are read page by page.
 type NodePools []NodePool
 
-// maxRead bounds how many are read: of these, those with the largest weight count.
-const maxRead = 10 * MaxPools
+// maxPoolBytes bounds a NodePool as JSON: one that names all instance types of a cloud has a tenth.
+const maxPoolBytes = 128 << 10
 
 // Add reads a page of a list of NodePools (karpenter.sh/v1), as JSON, and returns where the next
 // one begins; empty: no other is needed. What isn't a valid NodePool is left out.
@@ -86,17 +86,30 @@ func (p *NodePools) Add(page []byte) (next string, err error) {
 	if err := json.Unmarshal(page, &list); err != nil {
 		return "", err
 	}
-	before := len(*p)
+	valid := 0
 	for _, item := range list.Items {
 		var read nodePool
-		if json.Unmarshal(item, &read) == nil && read.isValid() {
+		if len(item) <= maxPoolBytes && json.Unmarshal(item, &read) == nil && read.isValid() {
 			*p = append(*p, read.read())
+			valid++
 		}
 	}
-	if len(*p) == before || len(*p) >= maxRead {
+	if *p = p.first(); valid == 0 {
 		return "", nil
 	}
 	return list.Metadata.Continue, nil
+}
+
+// first are those that Karpenter tries first. No API server has two of a name: the second would
+// escape from the admin's template.
+func (p NodePools) first() NodePools {
+	names := map[string]bool{}
+	all := slices.DeleteFunc(slices.SortedFunc(slices.Values(p), byWeight), func(p NodePool) bool {
+		again := names[p.Name]
+		names[p.Name] = true
+		return again
+	})
+	return slices.Clone(all[:min(len(all), MaxPools)]) // the others go
 }
 
 func (p *nodePool) isValid() bool {

@@ -19,9 +19,12 @@ const (
 	maxSizes = 10
 	// maxTemplates bounds the templates of all: each is tried for each Job.
 	maxTemplates = 200
-	// maxNodeLabels bounds the labels of a node that shows what others will be, and maxNodeResources
-	// the resources of all that show it together: each of these others has them all.
+	// maxRemembered bounds the sizes of all pools that are remembered though no node has them any more.
+	maxRemembered = 100
+	// maxNodeLabels and maxLabelBytes bound the labels of a node that shows what others will be, and
+	// maxNodeResources the resources of all that show it together: each of these others has them all.
 	maxNodeLabels    = 250
+	maxLabelBytes    = 32 << 10
 	maxNodeResources = 64
 )
 
@@ -46,31 +49,26 @@ type size struct {
 }
 
 // Update puts together what was read of a worker: its NodePools, cluster-autoscaler's status, and
-// the nodes that there are. A size of nodes that was known before stays known: a pool may have none
+// the nodes that there are. Sizes of nodes that were known before stay known: a pool may have none
 // now. Nothing need have been observed before.
 func (o *Observed) Update(pools NodePools, status string, nodes []*capacity.Node) *Observed {
 	groups, err := ReadNodeGroups(status)
 	if err != nil {
 		groups = nil // there is none, it's of an older release, or nonsense
 	}
-	names := map[string]bool{}
-	pools = slices.DeleteFunc(slices.SortedFunc(slices.Values(pools), byWeight), func(p NodePool) bool {
-		again := names[p.Name] // no API server has two: the second would escape from the admin's template
-		names[p.Name] = true
-		return again
-	})
-	next := &Observed{Pools: pools[:min(len(pools), MaxPools)], Groups: groups, sizes: map[string]map[string]size{}}
+	next := &Observed{Pools: pools, Groups: groups, sizes: map[string]map[string]size{}}
 	byPool := map[string][]*capacity.Node{}
 	for _, n := range nodes {
 		if name := n.Object.Labels[LabelNodePool]; name != "" {
 			byPool[name] = append(byPool[name], n)
 		}
 	}
+	left := maxRemembered
 	for i := range next.Pools {
 		p := &next.Pools[i]
 		sizes := sizesOf(p, byPool[p.Name])
 		if o != nil {
-			remember(sizes, o.sizes[p.Name])
+			left -= remember(sizes, o.sizes[p.Name], left)
 		}
 		next.sizes[p.Name] = sizes
 	}
@@ -96,8 +94,7 @@ func sizesOf(pool *NodePool, nodes []*capacity.Node) map[string]size {
 	for _, n := range nodes {
 		kind := n.Object.Labels[corev1.LabelInstanceTypeStable]
 		known, is := sizes[kind]
-		isLarge := len(n.Object.Labels) > maxNodeLabels || len(known.whole.Others) > maxNodeResources
-		if !suits(n.Object) || isLarge || !is && len(sizes) >= maxSizes {
+		if !suits(n.Object) || hasManyLabels(n.Object) || len(known.whole.Others) > maxNodeResources || !is && len(sizes) >= maxSizes {
 			continue
 		}
 		sizes[kind] = size{whole: known.whole.Max(n.Allocatable), idle: known.idle.Max(n.Idle), labels: n.Object.Labels}
@@ -105,12 +102,23 @@ func sizesOf(pool *NodePool, nodes []*capacity.Node) map[string]size {
 	return sizes
 }
 
-func remember(sizes, before map[string]size) {
+func hasManyLabels(node *corev1.Node) bool {
+	bytes := 0
+	for key, value := range node.Labels {
+		bytes += len(key) + len(value)
+	}
+	return bytes > maxLabelBytes || len(node.Labels) > maxNodeLabels
+}
+
+// remember adds sizes that were there before, up to a number.
+func remember(sizes, before map[string]size, most int) (added int) {
 	for _, kind := range slices.Sorted(maps.Keys(before)) {
-		if _, is := sizes[kind]; !is && len(sizes) < maxSizes {
+		if _, is := sizes[kind]; !is && len(sizes) < maxSizes && added < most {
 			sizes[kind] = before[kind]
+			added++
 		}
 	}
+	return added
 }
 
 // SaysTheSame reports whether the autoscaler is as it was before, whatever the nodes show, and
@@ -194,5 +202,5 @@ func (o *Observed) Missing(spec *v1alpha1.Autoscaling) string {
 		return ""
 	}
 	return "no nodes are expected of NodePools " + strings.Join(unsized[:min(len(unsized), maxNamed)], ", ") +
-		": no node of them has been seen (one with more than " + strconv.Itoa(maxNodeLabels) + " labels isn't looked at), and spec.autoscaling has no nodeTemplates of these names"
+		": no node of them has been seen (one with more than " + strconv.Itoa(maxNodeLabels) + " labels, or 32 KiB of them, isn't looked at), and spec.autoscaling has no nodeTemplates of these names"
 }

@@ -72,8 +72,9 @@ const autoscalerIntervals = 3
 // number of them, and each change has Jobs that wait looked at.
 const turnInterval = 5 * time.Second
 
-// poolsPerPage bounds an answer: a NodePool may name hundreds of instance types.
-const poolsPerPage = 50
+// poolsPerPage bounds an answer, as a NodePool may name hundreds of instance types, and poolPages the
+// answers: of what they have, the pools with the largest weight count.
+const poolsPerPage, poolPages = 50, 10
 
 func newAutoscalerReader(l *link.Link, ledger *placement.Ledger, call autoscalerCallbacks) (*autoscalerReader, error) {
 	options := l.Options()
@@ -243,16 +244,18 @@ func isUnknown(err error) bool {
 }
 
 func (r *autoscalerReader) nodePools(ctx context.Context) (pools placement.NodePools, err error) {
-	for next := ""; ; {
+	next := ""
+	for range poolPages {
 		page, err := r.karpenter.Get().Resource("nodepools").MaxRetries(0).SetHeader("Accept", runtime.ContentTypeJSON).
 			Param("limit", strconv.Itoa(poolsPerPage)).Param("continue", next).Do(ctx).Raw()
 		if err != nil {
 			return nil, err
 		}
-		if next, err = pools.Add(page); err != nil || next == "" {
+		if next, err = pools.Add(page); err != nil || next == "" || len(next) > maxToken {
 			return pools, err
 		}
 	}
+	return pools, nil
 }
 
 // groupStatus is what cluster-autoscaler says of its node groups.

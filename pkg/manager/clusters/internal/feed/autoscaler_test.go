@@ -218,7 +218,7 @@ func TestNodeClaimsWaitForNoRead(t *testing.T) {
 			return
 		}
 		w.Header().Set("Content-Type", jsonType)
-		fmt.Fprintf(w, `{"metadata":{},"items":[{"metadata":{"name":"p"}},{"metadata":{"name":"q","annotations":{"a":%q}}}]}`, large)
+		fmt.Fprintf(w, `{"metadata":{},"items":[{"metadata":{"name":"p"}},{"metadata":{"name":"q"}},{"metadata":{"annotations":{"a":%q}}}]}`, large)
 	}, func(w http.ResponseWriter, req *http.Request) {
 		<-reading
 		w.Header().Set("Content-Type", jsonType)
