@@ -2,10 +2,10 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // ruling is the effect of spec.podFailurePolicy on one failed Pod (KEP-3329).
@@ -74,14 +74,13 @@ func match(r batchv1.PodFailurePolicyRule, p *corev1.Pod) (why string, matches b
 // matchExitCode checks the containers first, then the init containers, sidecars among them. Exit
 // code 0 never matches, and a container that still runs has none.
 func matchExitCode(p *corev1.Pod, want *batchv1.PodFailurePolicyOnExitCodesRequirement) *corev1.ContainerStatus {
-	values := sets.New(want.Values...)
 	for _, list := range [][]corev1.ContainerStatus{p.Status.ContainerStatuses, p.Status.InitContainerStatuses} {
 		for i := range list {
 			c := &list[i]
 			if want.ContainerName != nil && *want.ContainerName != c.Name {
 				continue
 			}
-			if end := c.State.Terminated; end != nil && end.ExitCode != 0 && codeMatches(want.Operator, values.Has(end.ExitCode)) {
+			if end := c.State.Terminated; end != nil && end.ExitCode != 0 && codeMatches(want.Operator, slices.Contains(want.Values, end.ExitCode)) {
 				return c
 			}
 		}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -70,5 +71,18 @@ func TestAPodIsRuledOnce(t *testing.T) {
 	f.job.Spec.PodFailurePolicy = nil
 	if again := f.ruling(p); first.counts() || again != first {
 		t.Errorf("first %+v, then %+v", first, again)
+	}
+}
+
+// A policy's very many exit codes are compared with a container's, and copied for none.
+func TestManyExitCodesArentCopied(t *testing.T) {
+	codes := make([]int32, 255)
+	for i := range codes {
+		codes[i] = int32(i + 2) //nolint:gosec // there are few
+	}
+	policy := &batchv1.PodFailurePolicy{Rules: slices.Repeat([]batchv1.PodFailurePolicyRule{onExit(batchv1.PodFailurePolicyActionIgnore, codes...)}, 20)}
+	p := aPod("p", exited(1, 0))
+	if allocated := testing.AllocsPerRun(10, func() { rule(policy, p) }); allocated > 0 {
+		t.Errorf("%.0f allocations to judge a Pod", allocated)
 	}
 }
