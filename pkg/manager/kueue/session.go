@@ -141,7 +141,7 @@ func (s *session) run(ctx context.Context) (stop func(), err error) {
 }
 
 // slimWorkload keeps what is read: the controller, and what Kueue has decided. Labels, annotations
-// and Pod templates may be large.
+// and Pod templates may be large, and so may the nodes on which each Pod is to be.
 func slimWorkload(object any) (any, error) {
 	w, ok := object.(*kueue.Workload)
 	if !ok {
@@ -153,8 +153,20 @@ func slimWorkload(object any) (any, error) {
 			Namespace: w.Namespace, Name: w.Name, UID: w.UID, ResourceVersion: w.ResourceVersion, Generation: w.Generation,
 			CreationTimestamp: w.CreationTimestamp, DeletionTimestamp: w.DeletionTimestamp, OwnerReferences: mirror.HeldOwner(w),
 		},
-		Status: kueue.WorkloadStatus{Conditions: w.Status.Conditions, Admission: w.Status.Admission, AdmissionChecks: w.Status.AdmissionChecks},
+		Status: kueue.WorkloadStatus{Conditions: w.Status.Conditions, Admission: slimAdmission(w.Status.Admission), AdmissionChecks: w.Status.AdmissionChecks},
 	}, nil
+}
+
+func slimAdmission(a *kueue.Admission) *kueue.Admission {
+	if a == nil {
+		return nil
+	}
+	slim := &kueue.Admission{}
+	for i := range a.PodSetAssignments {
+		s := &a.PodSetAssignments[i]
+		slim.PodSetAssignments = append(slim.PodSetAssignments, kueue.PodSetAssignment{Name: s.Name, Flavors: s.Flavors, Count: s.Count})
+	}
+	return slim
 }
 
 func indexOwner(object client.Object) []string {

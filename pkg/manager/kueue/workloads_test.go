@@ -247,7 +247,9 @@ func TestLargeWorkloadsTakeLittleMemory(t *testing.T) {
 	}}
 	w.Spec.PodSets = make([]kueue.PodSet, 8)
 	w.Status.Conditions = []metav1.Condition{{Type: kueue.WorkloadQuotaReserved, Status: metav1.ConditionTrue}}
-	w.Status.Admission = &kueue.Admission{ClusterQueue: "cq"}
+	w.Status.Admission = &kueue.Admission{ClusterQueue: "cq", PodSetAssignments: []kueue.PodSetAssignment{{
+		Name: "main", TopologyAssignment: &kueue.TopologyAssignment{Levels: []string{large}},
+	}}}
 	w.Status.AdmissionChecks = []kueue.AdmissionCheckState{{Name: "check"}}
 	slim, err := slimWorkload(w)
 	if err != nil {
@@ -257,7 +259,7 @@ func TestLargeWorkloadsTakeLittleMemory(t *testing.T) {
 	if text, err := json.Marshal(is); err != nil || len(text) > 2<<10 {
 		t.Errorf("%d bytes are held, %v", len(text), err)
 	}
-	if of, owned := ownerOf(is); !owned || of.UID != "job" || !holdsQuota(is) || is.ResourceVersion != "7" || is.Status.Admission == nil || len(is.Status.AdmissionChecks) != 1 {
+	if of, owned := ownerOf(is); !owned || of.UID != "job" || !holdsQuota(is) || is.ResourceVersion != "7" || len(is.Status.Admission.PodSetAssignments) != 1 || len(is.Status.AdmissionChecks) != 1 {
 		t.Errorf("held: %+v", is)
 	}
 	w.OwnerReferences[1].Name = large
