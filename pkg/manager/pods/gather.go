@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
-	"github.com/jobferry/jobferry/pkg/manager/pods/report"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
@@ -115,9 +114,7 @@ func (r *reconciler) refill(ctx context.Context, s *seen) error {
 	if err := s.in.Client().Get(ctx, s.name, pod); err != nil {
 		return fmt.Errorf("pod %s of worker %s: %w", s.name, s.worker, err)
 	}
-	if slim, hold := report.Slim(pod, true); hold {
-		s.in.Reports().Refill(slim)
-	}
+	s.in.Reports().Refill(pod)
 	return nil
 }
 

@@ -37,6 +37,16 @@ func Of(pod *corev1.Pod) *corev1.Pod {
 	return report
 }
 
+// bare is a Pod of whose status only the phase is left, and whether it's ready.
+func bare(pod *corev1.Pod) *corev1.Pod {
+	little := *pod
+	little.Status = corev1.PodStatus{Phase: pod.Status.Phase}
+	if Ready(&pod.Status) {
+		little.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	}
+	return &little
+}
+
 // isNumber reports whether a text is a number as the Job controller writes it.
 func isNumber(s string) bool {
 	n, err := strconv.ParseInt(s, 10, 32)

@@ -21,6 +21,10 @@ const maxPods = 200_000
 // shown.
 const longPast = 5 * time.Minute
 
+// maxRefilled bounds the bytes of the reports that a Store got by Refill, which the feed doesn't
+// count, except those up to smallReport.
+const maxRefilled, smallReport = 8 << 20, 128
+
 // Pod is what is known of a worker's Pod.
 type Pod struct {
 	UID types.UID
@@ -63,6 +67,7 @@ type held struct {
 	uid            types.UID
 	job            *job
 	digest, report string
+	refilled       bool // the report was
 	phase          corev1.PodPhase
 	glance         glance
 	deleting, past bool
@@ -89,6 +94,8 @@ type Store struct {
 	names map[types.NamespacedName]*held
 	uids  map[types.UID]*held
 	jobs  map[types.UID]*job
+	// refilled is the bytes of the reports that were.
+	refilled int
 }
 
 // NewStore makes a Store without Pods. Changed is called with the name of each Pod that changes. It
@@ -183,22 +190,35 @@ func (s *Store) Removed(name types.NamespacedName, uid types.UID) {
 }
 
 // Set implements the feed's store.
-func (s *Store) Set(pod *corev1.Pod) { s.set(pod, true) }
-
-// Refill is Set for a Pod that is there and was read by itself. A worker may answer with another,
-// which the feed doesn't count.
-func (s *Store) Refill(pod *corev1.Pod) { s.set(pod, false) }
-
-func (s *Store) set(pod *corev1.Pod, adds bool) {
-	if name, changed := s.update(pod, adds); changed {
+func (s *Store) Set(pod *corev1.Pod) {
+	if name, changed, _ := s.update(pod, true); changed {
 		s.changed(name)
 	}
 }
 
-func (s *Store) update(pod *corev1.Pod, adds bool) (name types.NamespacedName, changed bool) {
+// Refill takes over the report of a Pod that is there and was read by itself. A worker may answer
+// with another, or with a large one: if there's no room for that, it's shown when the Pod changes,
+// and until then its phase and whether it's ready.
+func (s *Store) Refill(pod *corev1.Pod) {
+	for _, of := range []*corev1.Pod{pod, bare(pod)} {
+		slim, hold := Slim(of, true)
+		if !hold {
+			return
+		}
+		if name, changed, full := s.update(slim, false); !full {
+			if changed {
+				s.changed(name)
+			}
+			return
+		}
+	}
+}
+
+// update takes over a Pod. Full: there's no room for its report.
+func (s *Store) update(pod *corev1.Pod, adds bool) (name types.NamespacedName, changed, full bool) {
 	owner := metav1.GetControllerOf(pod)
 	if owner == nil || owner.Name == "" || pod.UID == "" {
-		return name, false
+		return name, false, false
 	}
 	digest, at, report, _ := cut(pod.Annotations[annotationReport])
 	s.mu.Lock()
@@ -206,9 +226,12 @@ func (s *Store) update(pod *corev1.Pod, adds bool) (name types.NamespacedName, c
 	p := s.uids[pod.UID]
 	if p == nil {
 		if !adds || len(s.uids) >= maxPods {
-			return name, false
+			return name, false, false
 		}
 		p = s.add(pod, owner)
+	}
+	if !adds && len(report) > smallReport && s.refilled+len(report) > maxRefilled {
+		return name, false, true
 	}
 	name = types.NamespacedName{Namespace: p.job.namespace, Name: p.name}
 	deleting, grace := pod.DeletionTimestamp != nil, int32(0)
@@ -219,8 +242,18 @@ func (s *Store) update(pod *corev1.Pod, adds bool) (name types.NamespacedName, c
 	if changed && p.since == 0 {
 		p.since = s.now().UnixNano()
 	}
+	s.count(p, -1)
 	p.digest, p.glance, p.report, p.phase, p.deleting, p.grace = digest, at, report, phase(pod.Status.Phase), deleting, grace
-	return name, changed
+	p.refilled = !adds
+	s.count(p, 1)
+	return name, changed, false
+}
+
+// count counts the report of a Pod, if it was refilled.
+func (s *Store) count(p *held, by int) {
+	if p.refilled {
+		s.refilled += by * len(p.report)
+	}
 }
 
 // add adds a Pod. One of its name that was there before is gone: the intake sees to that.
@@ -246,6 +279,7 @@ func (s *Store) Remove(uid types.UID) {
 		return
 	}
 	name := types.NamespacedName{Namespace: p.job.namespace, Name: p.name}
+	s.count(p, -1)
 	delete(s.uids, uid)
 	if s.names[name] == p {
 		delete(s.names, name)

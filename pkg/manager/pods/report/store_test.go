@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"testing"
 	"time"
@@ -10,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 func nameOf(p *corev1.Pod) types.NamespacedName {
@@ -31,7 +34,7 @@ func newTestStore() (*Store, *clocktesting.FakeClock, *[]string) {
 // be told from others.
 func TestPodsThatArentAdded(t *testing.T) {
 	s, _, changed := newTestStore()
-	s.Refill(slimmed(endedPod("another")))
+	s.Refill(endedPod("another"))
 	nobody := endedPod("nobody")
 	nobody.UID = ""
 	s.Set(slimmed(nobody))
@@ -40,9 +43,51 @@ func TestPodsThatArentAdded(t *testing.T) {
 	}
 	hidden, _ := Slim(endedPod("p"), false)
 	s.Set(hidden)
-	s.Refill(slimmed(endedPod("p")))
+	s.Refill(endedPod("p"))
 	if p, has := s.Get(nameOf(hidden)); !has || p.Digest == "" || len(*changed) != 2 {
 		t.Errorf("has %+v, changed %v", p, *changed)
+	}
+}
+
+// Reports that a worker answers with, and that the feed doesn't count, take little, however large
+// they are. Those for which there's no room say whether the Pod is ready.
+func TestLargeReportsThatAreRefilled(t *testing.T) {
+	const pods = 1000
+	s, _, _ := newTestStore()
+	random, held := rand.New(rand.NewPCG(1, 2)), 0
+	large := func(p *corev1.Pod) {
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		for i := range maxConditions {
+			message := make([]byte, 2*text.MaxMessage)
+			for k := range message {
+				message[k] = byte('!' + random.IntN(90))
+			}
+			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodConditionType(fmt.Sprint("c-", i)), Status: corev1.ConditionTrue, Message: string(message)})
+		}
+	}
+	for round := range 4 { // those of a round go
+		for i := range pods {
+			pod := endedPod(fmt.Sprint("p-", i))
+			pod.UID, pod.Status.Phase = types.UID(fmt.Sprint(round, "-", i)), corev1.PodRunning
+			hidden, _ := Slim(pod, false)
+			s.Set(hidden)
+			large(pod)
+			s.Refill(pod)
+			p, _ := s.Get(nameOf(pod))
+			if held += len(p.report); p.Digest == "" || !p.Ready || p.Phase != corev1.PodRunning {
+				t.Fatalf("digest %q, phase %s, ready %t", p.Digest, p.Phase, p.Ready)
+			}
+		}
+		if most := maxRefilled + pods*smallReport; held > most || held < maxRefilled/2 {
+			t.Errorf("%d KiB are held, and not %d at most", held>>10, most>>10)
+		}
+		for i := range pods {
+			s.Remove(types.UID(fmt.Sprint(round, "-", i)))
+		}
+		held = 0
+	}
+	if s.refilled != 0 {
+		t.Errorf("%d bytes of no Pod", s.refilled)
 	}
 }
 
