@@ -19,7 +19,7 @@ const (
 	maxSizes = 10
 	// maxTemplates bounds the templates of all: each is tried for each Job.
 	maxTemplates = 200
-	// maxRemembered bounds the sizes of all pools that are remembered though no node has them any more.
+	// maxRemembered bounds the sizes of all pools that are remembered though no node has them now.
 	maxRemembered = 100
 	// maxNodeLabels and maxLabelBytes bound the labels of a node that shows what others will be, and
 	// maxNodeResources the resources of all that show it together: each of these others has them all.

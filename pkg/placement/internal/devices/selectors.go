@@ -39,9 +39,9 @@ var honest = sets.New(
 	"major", "minor", "patch",
 )
 
-// isBounded reports whether CEL's cost of a stored selector bounds the work of its evaluation, as its
-// text tells. It's asked before the selector is compiled, as that expands macros and compiles regular
-// expressions.
+// isBounded reports whether CEL's cost of a stored selector bounds the work of its evaluation, as
+// its text tells. It's asked before the selector is compiled, as that expands macros and compiles
+// regular expressions.
 func isBounded(expression string) bool {
 	// without macros, which are calls then
 	p, err := parser.NewParser(parser.EnableOptionalSyntax(true))

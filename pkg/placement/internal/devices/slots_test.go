@@ -310,8 +310,8 @@ func TestATemplateIsHashedOnce(t *testing.T) {
 	}
 }
 
-// Templates with very many alternatives are read once for quotas, however many claims have each, and
-// as work. Classes that aren't there take nothing.
+// Templates with very many alternatives are read once for quotas, however many claims have each,
+// and as work. Classes that aren't there take nothing.
 func TestATemplateIsCountedOnce(t *testing.T) {
 	const templates, requests, alternatives = 90, 32, 8
 	o, _ := hostileWorker(func(o *Objects) {

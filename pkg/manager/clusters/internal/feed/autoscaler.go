@@ -72,8 +72,8 @@ const autoscalerIntervals = 3
 // number of them, and each change has Jobs that wait looked at.
 const turnInterval = 5 * time.Second
 
-// poolsPerPage bounds an answer, as a NodePool may name hundreds of instance types, and poolPages the
-// answers: of what they have, the pools with the largest weight count.
+// poolsPerPage bounds an answer, as a NodePool may name hundreds of instance types, and poolPages
+// the answers: of what they have, the pools with the largest weight count.
 const poolsPerPage, poolPages = 50, 10
 
 func newAutoscalerReader(l *link.Link, ledger *placement.Ledger, call autoscalerCallbacks) (*autoscalerReader, error) {

@@ -99,8 +99,8 @@ func (l *late) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// TestWatchesThatFailLater: only a watch that goes on for long makes the pause after the next error a
-// short one.
+// TestWatchesThatFailLater: only a watch that goes on for long makes the pause after the next error
+// a short one.
 func TestWatchesThatFailLater(t *testing.T) {
 	for _, c := range []struct {
 		after       time.Duration
