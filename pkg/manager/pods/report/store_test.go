@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -52,26 +53,24 @@ func TestPodsThatArentAdded(t *testing.T) {
 // Reports that a worker answers with, and that the feed doesn't count, take little, however large
 // they are. Those for which there's no room say whether the Pod is ready.
 func TestLargeReportsThatAreRefilled(t *testing.T) {
-	const pods = 1000
+	const pods = 700
 	s, _, _ := newTestStore()
-	random, held := rand.New(rand.NewPCG(1, 2)), 0
-	large := func(p *corev1.Pod) {
-		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-		for i := range maxConditions {
-			message := make([]byte, 2*text.MaxMessage)
-			for k := range message {
-				message[k] = byte('!' + random.IntN(90))
-			}
-			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodConditionType(fmt.Sprint("c-", i)), Status: corev1.ConditionTrue, Message: string(message)})
-		}
+	noise, random := make([]byte, maxConditions*text.MaxMessage), rand.New(rand.NewPCG(1, 2))
+	for i := range noise {
+		noise[i] = byte('!' + random.IntN(90))
 	}
-	for round := range 4 { // those of a round go
+	large := []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	for message := range slices.Chunk(noise, text.MaxMessage) {
+		large = append(large, corev1.PodCondition{Type: corev1.PodConditionType(fmt.Sprint("c-", len(large))), Status: corev1.ConditionTrue, Message: string(message)})
+	}
+	for round := range 2 { // those of a round go
+		held := 0
 		for i := range pods {
 			pod := endedPod(fmt.Sprint("p-", i))
 			pod.UID, pod.Status.Phase = types.UID(fmt.Sprint(round, "-", i)), corev1.PodRunning
 			hidden, _ := Slim(pod, false)
 			s.Set(hidden)
-			large(pod)
+			pod.Status.Conditions = large
 			s.Refill(pod)
 			p, _ := s.Get(nameOf(pod))
 			if held += len(p.report); p.Digest == "" || !p.Ready || p.Phase != corev1.PodRunning {
@@ -84,7 +83,6 @@ func TestLargeReportsThatAreRefilled(t *testing.T) {
 		for i := range pods {
 			s.Remove(types.UID(fmt.Sprint(round, "-", i)))
 		}
-		held = 0
 	}
 	if s.refilled != 0 {
 		t.Errorf("%d bytes of no Pod", s.refilled)
