@@ -73,6 +73,7 @@ func TestReadNodeClaim(t *testing.T) {
 		"no zone":           {watch.Added, strings.Replace(claim("1", "", pending, zone+"=a"), `["a"]`, `[]`, 1), autoscaling.Pending, false},
 		"too long a zone":   {watch.Added, claim("1", "", pending, zone+"="+strings.Repeat("a", 64)), autoscaling.Pending, false},
 		"too many zones":    {watch.Added, claim("1", "", pending, zone+"=a"+strings.Repeat(",a", 1000)), autoscaling.Pending, false},
+		"too many together": {watch.Added, claim("1", "", pending, zone+"=a"+strings.Repeat(",a", 500), "team=b"+strings.Repeat(",b", 500)), autoscaling.Pending, false},
 		"too much required": {watch.Added, claim("1", "", pending, make([]string, 101)...), autoscaling.Pending, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 // the instance type once it has one.
 const unmadeClaims = "!" + corev1.LabelInstanceTypeStable
 
-// maxValues bounds the values of a requirement, and those of a NodePool together; Karpenter names
+// maxValues bounds the values of a NodePool's or NodeClaim's requirements together; Karpenter names
 // up to 600 instance types.
 const maxValues = 1000
 
@@ -109,7 +109,7 @@ func (c *nodeClaim) outcome(event watch.EventType) Outcome {
 
 func (c *nodeClaim) offers() (Offers, bool) {
 	o := Offers{Pool: c.Metadata.Labels[LabelNodePool], Values: map[string][]string{}}
-	if c.Metadata.UID == "" || !objectnames.IsDNSSubdomain(o.Pool) || len(c.Spec.Requirements) > maxTerms {
+	if c.Metadata.UID == "" || !objectnames.IsDNSSubdomain(o.Pool) || len(c.Spec.Requirements) > maxTerms || valuesOf(c.Spec.Requirements) > maxValues {
 		return o, false
 	}
 	for _, r := range c.Spec.Requirements {
@@ -124,8 +124,16 @@ func (c *nodeClaim) offers() (Offers, bool) {
 	return o, true
 }
 
+// valuesOf counts those of some requirements.
+func valuesOf(requirements []corev1.NodeSelectorRequirement) (count int) {
+	for i := range requirements {
+		count += len(requirements[i].Values)
+	}
+	return count
+}
+
 func areLabels(values []string) bool {
-	return len(values) > 0 && len(values) <= maxValues && !slices.ContainsFunc(values, func(v string) bool {
+	return len(values) > 0 && !slices.ContainsFunc(values, func(v string) bool {
 		return len(v) > validation.LabelValueMaxLength
 	})
 }

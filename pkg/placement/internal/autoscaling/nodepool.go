@@ -113,11 +113,8 @@ func (p NodePools) first() NodePools {
 }
 
 func (p *nodePool) isValid() bool {
-	t, values := &p.Spec.Template, 0
-	for i := range t.Spec.Requirements {
-		values += len(t.Spec.Requirements[i].Values)
-	}
-	return values <= maxValues && objectnames.IsDNSSubdomain(p.Metadata.Name) && objectnames.AreLabels(t.Metadata.Labels) &&
+	t := &p.Spec.Template
+	return valuesOf(t.Spec.Requirements) <= maxValues && objectnames.IsDNSSubdomain(p.Metadata.Name) && objectnames.AreLabels(t.Metadata.Labels) &&
 		objectnames.AreTaints(t.Spec.Taints) && areRequirements(t.Spec.Requirements) &&
 		max(len(t.Metadata.Labels), len(t.Spec.Taints), len(t.Spec.Requirements), len(p.Spec.Limits)) <= maxTerms
 }
