@@ -99,21 +99,22 @@ func (m *memo) keep(q question, a answer) {
 	m.answers[q] = a
 }
 
-// cost is the most work of an evaluation of a selector. To find it out is work, too, which is spent
-// before.
+// cost is the most work of an evaluation of a selector, and too much of one that can't be compiled.
+// To find it out is work, too, which is spent before.
 func (m *memo) cost(expression string, consumableCapacity bool, spend func(work int)) int {
 	if work, known := m.costs.Get(expression); known {
 		return work.(int)
 	}
-	work := max(compileWork, len(expression)*compileByteWork)
-	spend(work)
-	if !isBounded(expression) {
-		m.costs.Add(expression, mostWork)
-		return mostWork
+	spend(max(compileWork, len(expression)*compileByteWork))
+	work := mostWork
+	compile := func(expression string) cel.CompilationResult {
+		return cel.GetCompiler(cel.Features{EnableConsumableCapacity: consumableCapacity}).CompileCELExpression(expression, cel.Options{})
 	}
-	compiled := cel.GetCompiler(cel.Features{EnableConsumableCapacity: consumableCapacity}).CompileCELExpression(expression, cel.Options{})
-	if compiled.Error == nil { // else the allocator finds the error, too, each time
-		work = selectWork + int(min(compiled.MaxCost, resourcev1.CELSelectorExpressionMaxCost)/costPerWork) //nolint:gosec // not more than the limit
+	// Errors of compile repeat the selector, and take gigabytes of a long one.
+	if isBounded(expression) && isValid(compile("true").Environment, expression) {
+		if compiled := compile(expression); compiled.Error == nil { // else the allocator would compile it for each node
+			work = selectWork + int(min(compiled.MaxCost, resourcev1.CELSelectorExpressionMaxCost)/costPerWork) //nolint:gosec // not more than the limit
+		}
 	}
 	m.costs.Add(expression, work)
 	return work

@@ -4,6 +4,7 @@ import (
 	"regexp/syntax"
 	"slices"
 
+	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
@@ -20,7 +21,13 @@ const (
 	// maxPattern bounds the text of a regular expression, and maxInstructions the program that it
 	// becomes: x{1000} is short, and becomes long.
 	maxPattern, maxInstructions = 128, 200
+	// maxWeight bounds the nodes of a selector's syntax tree. To check the types of calls takes memory
+	// by the square of their number, and a macro becomes several.
+	maxWeight, callWeight, macroWeight = 1_200, 5, 50
 )
+
+// macros of CEL.
+var macros = sets.New(operators.All, operators.Exists, operators.ExistsOne, operators.Filter, "existsOne", "bind")
 
 // honest are the functions and macros of CEL whose work is at most what CEL counts as their cost.
 // CEL counts after a call has returned, so one call mayn't take long. Others are left out, such as
@@ -52,10 +59,37 @@ func isBounded(expression string) bool {
 	if len(errs.GetErrors()) > 0 {
 		return false
 	}
-	bounded := true
-	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) { bounded = bounded && isBoundedNode(e) }))
-	return bounded
+	bounded, weight := true, 0
+	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		bounded = bounded && isBoundedNode(e)
+		weight += weigh(e)
+	}))
+	return bounded && weight <= maxWeight
 }
+
+// weigh a node of the syntax tree, without those below.
+func weigh(e ast.Expr) int {
+	switch {
+	case e.Kind() != ast.CallKind:
+		return 1
+	case macros.Has(e.AsCall().FunctionName()):
+		return macroWeight
+	default:
+		return callWeight
+	}
+}
+
+// isValid reports whether a selector is without errors.
+func isValid(in *cel.Env, expression string) bool {
+	_, issues := in.CompileSource(unquoted{common.NewTextSource(expression)})
+	return issues.Err() == nil
+}
+
+// unquoted is a text that no error repeats. Each would, up to where it is, character by character.
+type unquoted struct{ common.Source }
+
+// Snippet implements common.Source.
+func (unquoted) Snippet(int) (text string, found bool) { return "", false }
 
 // isBoundedNode looks at one node of the syntax tree, without those below.
 func isBoundedNode(e ast.Expr) bool {

@@ -117,6 +117,44 @@ func TestUsualSelectors(t *testing.T) {
 	}
 }
 
+// A selector of very many calls isn't compiled: that takes memory by the square of their number.
+// Fewer take little.
+func TestSelectorsOfVeryManyCalls(t *testing.T) {
+	for begin, parts := range map[string][2]string{
+		"1 == 1":                {" || 1 == 1", ""},
+		"device.a":              {" && device.a", ""},
+		"1 in [1":               {",1", "]"},
+		"[1].exists(x, x == 1)": {" || [1].exists(x, x == 1)", ""},
+		`device.attributes["a"][?"b"].orValue(1) == 1`: {` || device.attributes["a"][?"b"].orValue(1) == 1`, ""},
+	} {
+		text := func(more int) string { return begin + strings.Repeat(parts[0], more) + parts[1] }
+		most := 1
+		for isBounded(text(most)) {
+			most *= 2
+		}
+		if most <= 8 || len(text(most/2)) > resourcev1.CELSelectorExpressionMaxLength {
+			t.Errorf("%s: %d times", begin, most)
+		}
+		m := newMemo(nil, nil)
+		if cost := costtest.Of(func() { m.cost(text(most/2), false, func(int) {}) }); cost > 16<<20 {
+			t.Errorf("%s: %d MiB to compile it %d times", begin, cost>>20, most/2)
+		}
+	}
+}
+
+// One that can't be compiled is compiled once, and no error of it is kept: that repeats the text.
+func TestSelectorsThatCantBeCompiled(t *testing.T) {
+	for _, wrong := range []string{"a||", "1||", "[1,'a']==[1]||"} {
+		text := strings.Repeat(" ", 9_000) + strings.Repeat(wrong, 40) + "true"
+		if cost := costtest.Of(func() { newMemo(nil, nil).cost(text, false, func(int) {}) }); cost > 8<<20 {
+			t.Errorf("%s: %d MiB", wrong, cost>>20)
+		}
+	}
+	o := worker()
+	o.Classes[0].Spec.Selectors[0].CEL.Expression = "a" + strings.Repeat("||a", 100)
+	expect(t, judge(o, 1, asking("1")), scheduling.FitsNow, 1)
+}
+
 // The work of a selector is known for devices that an API server stores. Others aren't there.
 func TestDevicesThatNoAPIServerStores(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
@@ -318,7 +356,10 @@ func FuzzCost(f *testing.F) {
 	f.Add(`"a" in ["a"`, `,"a"`, "]")
 	f.Add("", "(", "")
 	f.Add("!", "!", "true")
-	costtest.Check(f, resourcev1.CELSelectorExpressionMaxLength, 4000, func(text string) {
+	f.Add("1 == 1", " || 1 == 1", "")
+	f.Add("a.b", "||a.b", "")
+	f.Add("", " ", "a"+strings.Repeat("||a", 100))
+	costtest.Check(f, resourcev1.CELSelectorExpressionMaxLength, 2500, func(text string) {
 		o := worker()
 		o.Classes[0].Spec.Selectors[0].CEL.Expression = text
 		judge(o, 1, asking("1"))
