@@ -23,7 +23,7 @@ const longPast = 5 * time.Minute
 
 // maxRefilled bounds the bytes of the reports that a Store got by Refill, which the feed doesn't
 // count, except those up to smallReport.
-const maxRefilled, smallReport = 8 << 20, 128
+const maxRefilled, smallReport = 8 << 20, 256
 
 // Pod is what is known of a worker's Pod.
 type Pod struct {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -71,6 +72,9 @@ func TestLargeReportsThatAreRefilled(t *testing.T) {
 			hidden, _ := Slim(pod, false)
 			s.Set(hidden)
 			pod.Status.Conditions = large
+			for _, key := range numbers {
+				metav1.SetMetaDataAnnotation(&pod.ObjectMeta, key, fmt.Sprint(math.MaxInt32-i))
+			}
 			s.Refill(pod)
 			p, _ := s.Get(nameOf(pod))
 			if held += len(p.report); p.Digest == "" || !p.Ready || p.Phase != corev1.PodRunning {
