@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/jobferry/jobferry/pkg/placement"
@@ -122,6 +123,16 @@ func clustersIn(t *testing.T, explanation string) int {
 		t.Errorf("%d clusters are accounted for, of %d: %s", sum, total, explanation)
 	}
 	return sum
+}
+
+// What a Job lacks in a worker is kept while it waits, and is told: whatever names are in it, it's
+// short.
+func TestReasonsAreShort(t *testing.T) {
+	clusters := []placement.Cluster{{Name: "a", NotReady: strings.Repeat("x", 1<<20)}}
+	d := placement.Place(placement.Request{Job: &batchv1.Job{}}, clusters)
+	if named := d.Named(); len(named) > 2<<10 || !strings.Contains(named, "a: not ready (xxx") {
+		t.Errorf("%d bytes: %.200s", len(named), named)
+	}
 }
 
 func TestNamedNamesFewClusters(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/jobferry/jobferry/pkg/placement/internal/scheduling"
+	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 // Decision is the answer to a Request.
@@ -135,7 +136,7 @@ func (a *ask) reject(c *Cluster) *Rejection {
 	for _, f := range filters {
 		if o := f.check(a, c); o != nil {
 			r := &Rejection{
-				Cluster: c.Name, Reason: f.reason, Message: o.message, Detail: o.detail, Plugin: o.plugin, Field: o.field, Needed: o.needed, HelpedBy: o.helpedBy,
+				Cluster: c.Name, Reason: f.reason, Message: text.Clean(o.message, maxWords), Detail: o.detail, Plugin: o.plugin, Field: o.field, Needed: o.needed, HelpedBy: o.helpedBy,
 			}
 			if answer := a.answers[c.Name]; answer != nil {
 				r.Panic = answer.Panic

@@ -102,15 +102,16 @@ func (s *volumesState) refuse(format string, args ...any) {
 	s.refused = &Reason{"VolumeBinding", fmt.Sprintf(format, args...), volumesField}
 }
 
+// readClaim takes note of one that the Job names. API servers let a Job name one as long as itself.
 func (s *volumesState) readClaim(key types.NamespacedName) {
 	claim := s.claim(key)
 	switch {
 	case claim == nil:
-		s.refuse("persistentvolumeclaim %q not found", key.Name)
+		s.refuse("persistentvolumeclaim %.253q not found", key.Name)
 	case claim.DeletionTimestamp != nil:
-		s.refuse("persistentvolumeclaim %q is being deleted", key.Name)
+		s.refuse("persistentvolumeclaim %.253q is being deleted", key.Name)
 	case claim.Status.Phase == corev1.ClaimLost:
-		s.refuse("persistentvolumeclaim %q bound to non-existent persistentvolume %q", key.Name, claim.Spec.VolumeName)
+		s.refuse("persistentvolumeclaim %.253q bound to non-existent persistentvolume %q", key.Name, claim.Spec.VolumeName)
 	case claim.Spec.VolumeName == "":
 		s.readUnbound(claim, &s.shared)
 	case s.Volumes.Volumes[claim.Spec.VolumeName] == nil:

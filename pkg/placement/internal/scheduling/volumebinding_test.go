@@ -2,6 +2,7 @@ package scheduling
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -79,6 +80,9 @@ func TestBoundClaim(t *testing.T) {
 	expect(t, w.judgeStored(volumes, data, 4), Never, 0, otherZone.Message)
 	delete(volumes.Claims["ns"], "data")
 	expect(t, w.judgeStored(volumes, data, 1), Never, 0, `persistentvolumeclaim "data" not found`)
+	data := data.DeepCopy()
+	data.PersistentVolumeClaim.ClaimName = strings.Repeat("x", 1<<20)
+	expect(t, w.judgeStored(volumes, *data, 1), Never, 0, `persistentvolumeclaim "`+strings.Repeat("x", 253)+`" not found`)
 }
 
 func TestClaimThatWaitsForItsFirstPod(t *testing.T) {
