@@ -54,10 +54,10 @@ func (d Description) Write(w io.Writer, now time.Time, p Palette) error {
 }
 
 func (d Description) writeHead(b *strings.Builder, p Palette) {
-	state := stateCell(jobview.StateOf(d.Job, d.Around()))
+	state := JobState(jobview.StateOf(d.Job, d.Around()))
 	field(b, "Name", d.Job.Name)
 	field(b, "Namespace", d.Job.Namespace)
-	painted(b, "State", p.paint(state.tone, state.text))
+	painted(b, "State", p.paint(state.Tone, state.Text))
 	if failed := mirror.TrueCondition(&d.Job.Status, batchv1.JobFailed); failed != nil {
 		field(b, "Reason", failed.Reason+": "+failed.Message)
 	}
@@ -134,30 +134,30 @@ func (d Description) candidates() Table {
 	t := Table{Header: []string{"NAME", "STATE", "CPU", "MEMORY", "PLACEMENT"}}
 	for i := range d.Workers {
 		w := &d.Workers[i]
-		t.Rows = append(t.Rows, row(w.Name, workerState(w), usage(w, corev1.ResourceCPU), usage(w, corev1.ResourceMemory), placeable(d.Job, w)))
+		t.Rows = append(t.Rows, row(w.Name, WorkerState(w), usage(w, corev1.ResourceCPU), usage(w, corev1.ResourceMemory), placeable(d.Job, w)))
 	}
 	return t
 }
 
 // placeable tells whether a Job can be placed on a worker, as far as the hub's objects show. It
 // checks in the order of placement.
-func placeable(job *batchv1.Job, w *v1alpha1.WorkerCluster) cell {
+func placeable(job *batchv1.Job, w *v1alpha1.WorkerCluster) Word {
 	selector, err := selectors.Parse(job.Annotations[v1alpha1.AnnotationClusterSelector])
 	switch {
 	case shards.IsOn(job, w.Name):
-		return cell{"the Job is here", toneGood}
+		return Word{"the Job is here", toneGood}
 	case err != nil:
-		return cell{fmt.Sprintf("the selector is invalid: %v", err), toneBad}
+		return Word{fmt.Sprintf("the selector is invalid: %v", err), toneBad}
 	case !selector.Matches(labels.Set(w.Labels)):
-		return cell{"doesn't match the selector", toneFaint}
+		return Word{"doesn't match the selector", toneFaint}
 	case !isPreferred(job, w):
-		return cell{"doesn't match the preference", toneFaint}
+		return Word{"doesn't match the preference", toneFaint}
 	case !meta.IsStatusConditionTrue(w.Status.Conditions, v1alpha1.ConditionReady):
-		return cell{"not ready", toneBad}
+		return Word{"not ready", toneBad}
 	case !meta.IsStatusConditionTrue(w.Status.Conditions, v1alpha1.ConditionSchedulable):
-		return cell{"takes no new Jobs" + whyUnschedulable(w), toneWarn}
+		return Word{"takes no new Jobs" + whyUnschedulable(w), toneWarn}
 	default:
-		return cell{text: "can be chosen, if the Job fits"}
+		return Word{Text: "can be chosen, if the Job fits"}
 	}
 }
 
@@ -233,8 +233,8 @@ func (d Description) writeStatus(b *strings.Builder, now time.Time, p Palette) {
 		cells := row(r.name, r.of(d.Job, now))
 		if only != nil {
 			cells = append(cells, row(r.of(only, now))...)
-			if cells[1].text != cells[2].text {
-				cells[2].tone = toneWarn
+			if cells[1].Text != cells[2].Text {
+				cells[2].Tone = toneWarn
 			}
 		}
 		t.Rows = append(t.Rows, cells)

@@ -50,8 +50,8 @@ func SeenWorkers(workers []v1alpha1.WorkerCluster) jobview.Workers {
 	return jobview.WorkersAmong(all)
 }
 
-func jobRow(job *jobview.DispatchedJob, now time.Time, columns JobColumns) []cell {
-	var cells []cell
+func jobRow(job *jobview.DispatchedJob, now time.Time, columns JobColumns) []Word {
+	var cells []Word
 	if columns.Namespace {
 		cells = row(job.Namespace)
 	}
@@ -59,7 +59,7 @@ func jobRow(job *jobview.DispatchedJob, now time.Time, columns JobColumns) []cel
 		switch {
 		case c.Wide && !columns.Wide:
 		case c.Name == "State":
-			cells = append(cells, stateCell(job.Status.State))
+			cells = append(cells, JobState(job.Status.State))
 		default:
 			cells = append(cells, row(c.Cell(job, now))...)
 		}
@@ -68,7 +68,7 @@ func jobRow(job *jobview.DispatchedJob, now time.Time, columns JobColumns) []cel
 }
 
 // stateTones are the tones of a Job's states.
-var stateTones = map[jobview.State]tone{
+var stateTones = map[jobview.State]string{
 	jobview.Complete: toneGood, jobview.Completing: toneGood,
 	jobview.Failed: toneBad, jobview.Failing: toneBad,
 	jobview.OutOfTouch: toneBad,
@@ -76,4 +76,5 @@ var stateTones = map[jobview.State]tone{
 	jobview.Suspending: toneFaint, jobview.Suspended: toneFaint, jobview.Paused: toneFaint, jobview.Running: tonePlain,
 }
 
-func stateCell(s jobview.State) cell { return cell{string(s), stateTones[s]} }
+// JobState is the state of a hub Job.
+func JobState(s jobview.State) Word { return Word{string(s), stateTones[s]} }

@@ -23,7 +23,7 @@ func Pods(pods []corev1.Pod, now time.Time, wide bool) Table {
 	}
 	for _, pod := range SortedPods(pods) {
 		ready, restarts := PodContainers(&pod)
-		cells := row(pod.Name, cmp.Or(PodIndex(&pod), none), ready, podStatus(&pod), restarts, age(now, pod.CreationTimestamp), cmp.Or(access.WorkerOf(&pod), none))
+		cells := row(pod.Name, cmp.Or(PodIndex(&pod), none), ready, PodState(&pod), restarts, age(now, pod.CreationTimestamp), cmp.Or(access.WorkerOf(&pod), none))
 		if wide {
 			cells = append(cells, row(cmp.Or(pod.Status.PodIP, none), cmp.Or(pod.Spec.NodeName, none))...)
 		}
@@ -82,30 +82,30 @@ func PodContainers(pod *corev1.Pod) (ready string, restarts int) {
 	return fmt.Sprintf("%d/%d", n, len(pod.Spec.Containers)), restarts
 }
 
-// podStatus is the status of a Pod as kubectl shows it: the reason of a container that waits or
+// PodState is the state of a Pod as kubectl shows it: the reason of a container that waits or
 // failed comes before the phase.
-func podStatus(pod *corev1.Pod) cell {
+func PodState(pod *corev1.Pod) Word {
 	if pod.DeletionTimestamp != nil {
-		return cell{"Terminating", toneWarn}
+		return Word{"Terminating", toneWarn}
 	}
 	if pod.Status.Phase == corev1.PodSucceeded {
-		return cell{"Completed", toneGood}
+		return Word{"Completed", toneGood}
 	}
 	if reason := containerProblem(pod); reason != "" {
-		return cell{reason, toneBad}
+		return Word{reason, toneBad}
 	}
 	if reason := brief(pod.Status.Reason); reason != "" {
-		return cell{reason, toneBad}
+		return Word{reason, toneBad}
 	}
 	switch {
 	case pod.Status.Phase == corev1.PodFailed:
-		return cell{"Failed", toneBad}
+		return Word{"Failed", toneBad}
 	case pod.Status.Phase == corev1.PodRunning && !podutils.IsPodReady(pod):
-		return cell{"Running", toneWarn}
+		return Word{"Running", toneWarn}
 	case pod.Status.Phase == corev1.PodRunning:
-		return cell{"Running", toneGood}
+		return Word{"Running", toneGood}
 	default:
-		return cell{cmp.Or(brief(string(pod.Status.Phase)), none), toneWarn}
+		return Word{cmp.Or(brief(string(pod.Status.Phase)), none), toneWarn}
 	}
 }
 

@@ -50,14 +50,14 @@ func (d Description) shards(placement shards.Placement) Table {
 }
 
 // shardState is what changes about a shard.
-func shardState(s shards.Shard) cell {
+func shardState(s shards.Shard) Word {
 	switch {
 	case s.Stopping:
-		return cell{"stopping", toneWarn}
+		return Word{"stopping", toneWarn}
 	case s.Returning != "":
-		return cell{"returning " + shorten(s.Returning), toneWarn}
+		return Word{"returning " + shorten(s.Returning), toneWarn}
 	default:
-		return cell{text: none}
+		return Word{Text: none}
 	}
 }
 

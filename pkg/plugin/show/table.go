@@ -14,21 +14,21 @@ import (
 	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
-// tone is the meaning of a cell's colour.
-type tone = string
-
-// The tones.
+// The tones: the meanings of colours.
 const (
-	tonePlain tone = ""
-	toneGood  tone = "good"
-	toneWarn  tone = "warn"
-	toneBad   tone = "bad"
-	toneFaint tone = "faint"
+	tonePlain = ""
+	toneGood  = "good"
+	toneWarn  = "warn"
+	toneBad   = "bad"
+	toneFaint = "faint"
 )
+
+// Word is a text with its tone.
+type Word struct{ Text, Tone string }
 
 // Palette has an escape sequence for each tone; the zero value has no colours. The sequences are of
 // one length: the table's writer counts their characters, which every cell then has.
-type Palette map[tone]string
+type Palette map[string]string
 
 // Colours is the palette of a terminal.
 func Colours() Palette {
@@ -38,36 +38,30 @@ func Colours() Palette {
 const reset = "\x1b[0m"
 
 // paint colours a text.
-func (p Palette) paint(t tone, text string) string {
-	if code := p[t]; code != "" {
+func (p Palette) paint(tone, text string) string {
+	if code := p[tone]; code != "" {
 		return code + text + reset
 	}
 	return text
 }
 
-// cell is one text of a table.
-type cell struct {
-	text string
-	tone tone
-}
-
 // none stands for what isn't known or doesn't apply.
 const none = "-"
 
-// row makes cells of values: a cell stays as it is, and an unset number is none.
-func row(values ...any) []cell {
-	cells := make([]cell, len(values))
+// row makes cells of values: a Word stays as it is, and an unset number is none.
+func row(values ...any) []Word {
+	cells := make([]Word, len(values))
 	for i, value := range values {
 		switch value := value.(type) {
-		case cell:
+		case Word:
 			cells[i] = value
 		case *int32:
-			cells[i].text = none
+			cells[i].Text = none
 			if value != nil {
-				cells[i].text = fmt.Sprint(*value)
+				cells[i].Text = fmt.Sprint(*value)
 			}
 		default:
-			cells[i].text = fmt.Sprint(value)
+			cells[i].Text = fmt.Sprint(value)
 		}
 	}
 	return cells
@@ -76,7 +70,7 @@ func row(values ...any) []cell {
 // Table has a column for each word of its header.
 type Table struct {
 	Header []string
-	Rows   [][]cell
+	Rows   [][]Word
 }
 
 // Write writes the table with its columns aligned, as kubectl does.
@@ -109,31 +103,27 @@ const maxCell = text.MaxMessage
 func (w *TableWriter) Write(t Table) error {
 	rows := t.Rows
 	if !w.headed {
-		rows = append([][]cell{row(asAny(t.Header)...)}, rows...)
+		head := make([]Word, len(t.Header))
+		for i, title := range t.Header {
+			head[i].Text = title
+		}
+		rows = append([][]Word{head}, rows...)
 	}
 	w.headed = true
 	for _, cells := range rows {
 		var texts []string
 		for i, c := range cells {
-			line := oneLine(c.text)
+			line := oneLine(c.Text)
 			if i < len(cells)-1 {
-				line = text.Clean(c.text, maxCell)
+				line = text.Clean(c.Text, maxCell)
 			}
-			texts = append(texts, w.palette.paint(c.tone, line))
+			texts = append(texts, w.palette.paint(c.Tone, line))
 		}
 		if _, err := fmt.Fprintln(w.out, w.indent+strings.Join(texts, "\t")); err != nil {
 			return err
 		}
 	}
 	return cmp.Or(w.out.Flush(), w.buffer.Flush())
-}
-
-func asAny(words []string) []any {
-	values := make([]any, len(words))
-	for i, word := range words {
-		values[i] = word
-	}
-	return values
 }
 
 // Printable returns a text without characters that control a terminal, except newlines and tabs.

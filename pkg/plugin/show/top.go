@@ -20,7 +20,7 @@ func TopWorkers(items []v1alpha1.WorkerCluster) Table {
 	t := Table{Header: []string{"WORKER", "STATE", "NODES", "CPU", "MEMORY", "OTHER RESOURCES", "JOBS"}}
 	for i := range items {
 		w := &items[i]
-		t.Rows = append(t.Rows, row(w.Name, workerState(w), w.Status.Nodes, usage(w, corev1.ResourceCPU),
+		t.Rows = append(t.Rows, row(w.Name, WorkerState(w), w.Status.Nodes, usage(w, corev1.ResourceCPU),
 			usage(w, corev1.ResourceMemory), otherResources(w), w.Status.Jobs))
 	}
 	return t
@@ -92,7 +92,7 @@ func TopJobs(jobs []batchv1.Job, around func(*batchv1.Job) jobview.Around, now t
 			continue
 		}
 		p, seen := progressOf(job, now), jobview.Of(job, around(job))
-		cells := row(job.Name, seen.Worker(), stateCell(seen.Status.State), job.Status.Active, ptr.Deref(job.Status.Ready, 0),
+		cells := row(job.Name, seen.Worker(), JobState(seen.Status.State), job.Status.Active, ptr.Deref(job.Status.Ready, 0),
 			seen.Succeeded(), job.Status.Failed, p.rate(), p.eta())
 		if namespaces {
 			cells = append(row(job.Namespace), cells...)

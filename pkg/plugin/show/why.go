@@ -14,7 +14,7 @@ import (
 )
 
 // answers are the words for the manager's, and their tones.
-var answers = map[v1alpha1.PlacementAnswer]cell{
+var answers = map[v1alpha1.PlacementAnswer]Word{
 	v1alpha1.PlacementFitsNow:          {"fits now", toneGood},
 	v1alpha1.PlacementFitsAfterScaleUp: {"after scale-up", toneGood},
 	v1alpha1.PlacementFitsLater:        {"fits later", toneWarn},
@@ -84,15 +84,20 @@ func whyTable(e *v1alpha1.PlacementExplanation, wide bool) Table {
 	return t
 }
 
+// Answer is the manager's answer about a worker.
+func Answer(answer v1alpha1.PlacementAnswer) Word {
+	if word, known := answers[answer]; known {
+		return word
+	}
+	return Word{Text: Printable(string(answer))} // of a newer manager
+}
+
 // answerOf is the answer of a worker. One that could never hold all Pods of a Job at once may start
 // the Job with those that it can hold.
-func answerOf(w *v1alpha1.WorkerExplanation, wanted int64) cell {
-	answer, known := answers[w.Answer]
-	switch {
-	case !known: // of a newer manager
-		answer.text = string(w.Answer)
-	case w.Answer == v1alpha1.PlacementFitsNow && w.PodsNow != nil && *w.PodsNow < wanted:
-		answer.text = "fits in part"
+func answerOf(w *v1alpha1.WorkerExplanation, wanted int64) Word {
+	answer := Answer(w.Answer)
+	if w.Answer == v1alpha1.PlacementFitsNow && w.PodsNow != nil && *w.PodsNow < wanted {
+		answer.Text = "fits in part"
 	}
 	return answer
 }

@@ -18,24 +18,24 @@ import (
 )
 
 // workerTones are the tones of a worker's states.
-var workerTones = map[jobview.WorkerState]tone{
+var workerTones = map[jobview.WorkerState]string{
 	jobview.WorkerRemoving: toneWarn, jobview.WorkerUnknown: toneFaint, jobview.WorkerLost: toneBad, jobview.WorkerNotReady: toneBad,
 	jobview.WorkerDrained: toneWarn, jobview.WorkerDraining: toneWarn, jobview.WorkerCordoned: toneWarn, jobview.WorkerReady: toneGood,
 }
 
 // limitTones are those of a Ready worker's limits.
-var limitTones = map[string]tone{
+var limitTones = map[string]string{
 	v1alpha1.ReasonNamespaceSelectorInvalid: toneBad, v1alpha1.ReasonTooManyMirrors: toneBad, v1alpha1.ReasonHeldElsewhere: toneBad,
 	v1alpha1.ReasonCapacityUnknown: toneWarn, v1alpha1.ReasonPartlyChecked: toneWarn,
 }
 
-// workerState is the state of a worker, and its reason in parentheses.
-func workerState(w *v1alpha1.WorkerCluster) cell {
+// WorkerState is the state of a worker, and its reason in parentheses.
+func WorkerState(w *v1alpha1.WorkerCluster) Word {
 	state, reason := jobview.WorkerStateOf(w)
 	if reason == "" {
-		return cell{string(state), workerTones[state]}
+		return Word{string(state), workerTones[state]}
 	}
-	return cell{fmt.Sprintf("%s (%s)", state, reason), cmp.Or(limitTones[reason], workerTones[state])}
+	return Word{Printable(fmt.Sprintf("%s (%s)", state, reason)), cmp.Or(limitTones[reason], workerTones[state])}
 }
 
 // Workers is the table of WorkerClusters.
@@ -46,7 +46,7 @@ func Workers(items []v1alpha1.WorkerCluster, now time.Time, wide bool) Table {
 	}
 	for i := range items {
 		w := &items[i]
-		cells := row(w.Name, workerState(w), cmp.Or(w.Status.KubernetesVersion, none), w.Status.Nodes,
+		cells := row(w.Name, WorkerState(w), cmp.Or(w.Status.KubernetesVersion, none), w.Status.Nodes,
 			usage(w, corev1.ResourceCPU), usage(w, corev1.ResourceMemory), w.Status.Jobs, age(now, w.CreationTimestamp))
 		if wide {
 			cells = append(cells, wideWorker(w, now)...)
@@ -56,7 +56,7 @@ func Workers(items []v1alpha1.WorkerCluster, now time.Time, wide bool) Table {
 	return t
 }
 
-func wideWorker(w *v1alpha1.WorkerCluster, now time.Time) []cell {
+func wideWorker(w *v1alpha1.WorkerCluster, now time.Time) []Word {
 	contact := none // of a worker in touch, it's as old as the last change of its status
 	if w.Status.LastContactTime != nil && jobview.IsOutOfTouch(w) {
 		contact = age(now, *w.Status.LastContactTime)
