@@ -70,16 +70,6 @@ func (c *cli) subresources(job string) (*access.Subresources, error) {
 	return access.NewSubresources(config, types.NamespacedName{Namespace: namespace, Name: jobName(job)})
 }
 
-// clientsFor makes both clients of the hub.
-func (c *cli) clientsFor(job string) (client.Client, *access.Subresources, error) {
-	hub, err := c.hubClient()
-	if err != nil {
-		return nil, nil, err
-	}
-	subresources, err := c.subresources(job)
-	return hub, subresources, err
-}
-
 // namespace returns the namespace of Jobs, by kubectl's rules.
 func (c *cli) namespace() (string, error) {
 	namespace, _, err := c.hub.ToRawKubeConfigLoader().Namespace()

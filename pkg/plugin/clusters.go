@@ -94,23 +94,19 @@ const workersShown = 10
 // checkWorker fails if the hub has no worker of a name, and names those that it has. Users of a
 // namespace may not list them: then nobody knows.
 func checkWorker(ctx context.Context, hub client.Client, name string) error {
-	var list v1alpha1.WorkerClusterList
-	err := hub.List(ctx, &list)
-	if apierrors.IsForbidden(err) {
+	workers, err := seenWorkers(ctx, hub)
+	switch {
+	case apierrors.IsForbidden(err):
 		return nil
-	}
-	if err != nil {
+	case err != nil:
 		return access.Explain(err)
 	}
-	return registered(list.Items).check(name)
+	return registered(workers).check(name)
 }
 
 // check fails if a worker isn't among those of the hub.
 func (r registered) check(name string) error {
-	names := make([]string, len(r))
-	for i := range r {
-		names[i] = r[i].Name
-	}
+	names := namesOf(r)
 	if slices.Contains(names, name) {
 		return nil
 	}

@@ -14,7 +14,6 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
 
@@ -23,41 +22,31 @@ const completionTimeout = 3 * time.Second
 
 // completeWorkers completes names of WorkerClusters, for up to that many arguments; -1: any number.
 func (c *cli) completeWorkers(most int) cobra.CompletionFunc {
-	return c.completeNames(most, func(ctx context.Context, hub client.Client) (names []string, err error) {
-		var list v1alpha1.WorkerClusterList
-		err = hub.List(ctx, &list)
-		for _, w := range list.Items {
-			names = append(names, w.Name)
-		}
-		return names, err
+	return c.completeNames(most, func(ctx context.Context, hub client.Client) ([]string, error) {
+		workers, err := seenWorkers(ctx, hub)
+		return namesOf(workers), err
 	})
 }
 
 // completeJobs completes names of Jobs that Jobferry runs, for up to that many arguments.
 func (c *cli) completeJobs(most int) cobra.CompletionFunc {
-	return c.completeNames(most, func(ctx context.Context, hub client.Client) (names []string, err error) {
+	return c.completeNames(most, func(ctx context.Context, hub client.Client) ([]string, error) {
 		namespace, err := c.namespace()
 		if err != nil {
 			return nil, err
 		}
 		var list batchv1.JobList
 		err = hub.List(ctx, &list, client.InNamespace(namespace))
-		for _, job := range ours(list.Items) {
-			names = append(names, job.Name)
-		}
-		return names, err
+		return namesOf(ours(list.Items)), err
 	})
 }
 
 // completeNamespaces completes names of the hub's namespaces, for users who may list them.
 func (c *cli) completeNamespaces(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-	return c.completeNames(-1, func(ctx context.Context, hub client.Client) (names []string, err error) {
+	return c.completeNames(-1, func(ctx context.Context, hub client.Client) ([]string, error) {
 		var list corev1.NamespaceList
-		err = hub.List(ctx, &list)
-		for i := range list.Items {
-			names = append(names, list.Items[i].Name)
-		}
-		return names, err
+		err := hub.List(ctx, &list)
+		return namesOf(list.Items), err
 	})(cmd, nil, begun)
 }
 

@@ -62,9 +62,6 @@ func (c *cli) copy(cmd *cobra.Command, f *copyFlags, from, to string) error {
 	if err != nil || size.Value() <= 0 {
 		return usage(cmd, "--max-size %s: it must be a number of bytes such as 500Mi", f.maxSize)
 	}
-	if err := f.choice.check(cmd); err != nil {
-		return err
-	}
 	job, file, isRemote := remotePath(from)
 	toJob, directory, toRemote := remotePath(to)
 	if isRemote == toRemote {

@@ -10,11 +10,9 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/kubectl/pkg/util/templates"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
-	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/show"
 )
 
@@ -29,14 +27,7 @@ func newDescribe(c *cli) *cobra.Command {
 	}
 	out := addReport(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := out.check(cmd); err != nil {
-			return err
-		}
-		hub, subresources, err := c.clientsFor(args[0])
-		if err != nil {
-			return err
-		}
-		d, err := c.gatherDescription(cmd.Context(), hub, subresources)
+		d, err := c.gatherDescription(cmd.Context(), args[0])
 		switch {
 		case err != nil:
 			return err
@@ -89,8 +80,8 @@ func descriptionOf(d show.Description) (*description, error) {
 }
 
 // gatherDescription reads all that is known. It fails only if the Job or its events can't be read.
-func (c *cli) gatherDescription(ctx context.Context, hub client.Client, subresources *access.Subresources) (show.Description, error) {
-	job, err := c.jobNamed(ctx, hub, subresources.Job)
+func (c *cli) gatherDescription(ctx context.Context, name string) (show.Description, error) {
+	hub, subresources, job, err := c.openJob(ctx, name)
 	if err != nil {
 		return show.Description{}, err
 	}

@@ -37,6 +37,7 @@ func (d *dryRun) add(cmd *cobra.Command) {
 	set.Lookup("dry-run").NoOptDefVal = dryRunClient
 	set.StringVarP(&d.output, "output", "o", "yaml", "Format of --dry-run: yaml or json")
 	set.StringVar(&d.of, "manifests", ofBoth, "Manifests of --dry-run: hub, worker or both")
+	alsoCheck(cmd, d.check)
 }
 
 func (d *dryRun) on() bool { return d.mode == dryRunClient }

@@ -36,6 +36,17 @@ func usage(cmd *cobra.Command, format string, args ...any) error {
 	return &usageError{cmd.CommandPath(), fmt.Errorf(format, args...)}
 }
 
+// alsoCheck has a command check its flags when it checks its arguments: before it asks anybody.
+func alsoCheck(cmd *cobra.Command, check func(*cobra.Command) error) {
+	arguments := cmd.Args
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if err := arguments(cmd, args); err != nil {
+			return err
+		}
+		return check(cmd)
+	}
+}
+
 // pendingError is a timeout of something that continues.
 type pendingError struct{ error }
 

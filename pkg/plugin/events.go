@@ -28,7 +28,11 @@ func newEvents(c *cli) *cobra.Command {
 	}
 	out := addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		entries, warnings, err := c.gatherEvents(cmd.Context(), args[0])
+		hub, subresources, job, err := c.openJob(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		entries, warnings, err := timeline(cmd.Context(), hub, subresources, job)
 		if err != nil {
 			return err
 		}
@@ -41,22 +45,9 @@ func newEvents(c *cli) *cobra.Command {
 			}
 			err = out.print(c, list)
 		}
-		return cmp.Or(err, c.incomplete("events of the Job "+jobName(args[0]), warnings))
+		return cmp.Or(err, c.incomplete("events of the Job "+job.Name, warnings))
 	}
 	return cmd
-}
-
-// gatherEvents also returns the warnings of which workers events are missing.
-func (c *cli) gatherEvents(ctx context.Context, name string) (entries []show.Entry, warnings []string, err error) {
-	hub, subresources, err := c.clientsFor(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	job, err := c.jobNamed(ctx, hub, subresources.Job)
-	if err != nil {
-		return nil, nil, err
-	}
-	return timeline(ctx, hub, subresources, job)
 }
 
 // timeline reads the events of hub and workers at the same time. It fails only if those of the hub

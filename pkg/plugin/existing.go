@@ -29,11 +29,11 @@ func (c *cli) existing(ctx context.Context, hub client.Client, name string) (reg
 	if request.HubUID, err = access.UID(ctx, hub); err != nil {
 		return request, nil, fmt.Errorf("hub: %w", access.Explain(err))
 	}
-	var list v1alpha1.WorkerClusterList
-	if err := hub.List(ctx, &list); err != nil {
+	workers, err := seenWorkers(ctx, hub)
+	if err != nil {
 		return request, nil, fmt.Errorf("hub: %w", access.Explain(err))
 	}
-	for _, w := range list.Items {
+	for _, w := range workers {
 		if w.Name == name {
 			request.Spec, request.Labels = settable(w.Spec), maps.Clone(w.Labels)
 		}
@@ -42,7 +42,7 @@ func (c *cli) existing(ctx context.Context, hub client.Client, name string) (reg
 	err = hub.Get(ctx, types.NamespacedName{Namespace: request.Namespace, Name: name}, &secret)
 	switch {
 	case apierrors.IsNotFound(err):
-		return request, list.Items, nil
+		return request, workers, nil
 	case err != nil:
 		return request, nil, fmt.Errorf("hub: %w", access.Explain(err))
 	case secret.Labels[v1alpha1.LabelWorkerCluster] != "true":
@@ -52,7 +52,7 @@ func (c *cli) existing(ctx context.Context, hub client.Client, name string) (reg
 		return request, nil, fmt.Errorf("worker %s is being removed: wait until kubectl jobferry clusters no longer shows it", name)
 	}
 	fromSecret(&request, &secret)
-	return request, list.Items, nil
+	return request, workers, nil
 }
 
 // settable returns the fields of a spec that a registration sets. All others are the admin's.

@@ -51,15 +51,23 @@ func (c *cli) noJob(ctx context.Context, hub client.Client, key types.Namespaced
 // subresourcesOf makes a client of what belongs to a Job, and reads the Job, so that it's said what
 // is wrong with that. The Job is nil for a user who may only read what belongs to it.
 func (c *cli) subresourcesOf(ctx context.Context, name string) (*access.Subresources, *batchv1.Job, error) {
-	hub, subresources, err := c.clientsFor(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	job, err := c.jobNamed(ctx, hub, subresources.Job)
+	_, subresources, job, err := c.openJob(ctx, name)
 	if apierrors.IsForbidden(err) {
 		return subresources, nil, nil
 	}
 	return subresources, job, err
+}
+
+// openJob makes both clients of the hub, and reads the Job.
+func (c *cli) openJob(ctx context.Context, name string) (hub client.Client, subresources *access.Subresources, job *batchv1.Job, err error) {
+	if hub, err = c.hubClient(); err != nil {
+		return nil, nil, nil, err
+	}
+	if subresources, err = c.subresources(name); err != nil {
+		return nil, nil, nil, err
+	}
+	job, err = c.jobNamed(ctx, hub, subresources.Job)
+	return hub, subresources, job, err
 }
 
 // containerFor returns the container of a Job's Pods that the user means: by default kubectl's

@@ -39,6 +39,14 @@ func (f *jobsFlags) add(c *cli, cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("worker", c.completeWorkers(-1)) // the flag is there
 }
 
+// namespace is where the Jobs are; empty: in all namespaces.
+func (f *jobsFlags) namespace(c *cli) (string, error) {
+	if f.all {
+		return "", nil
+	}
+	return c.namespace()
+}
+
 // listFlags are those of the verb jobs.
 type listFlags struct {
 	jobsFlags
@@ -195,10 +203,8 @@ func (c *cli) listJobs(cmd *cobra.Command, hub client.Client, f *jobsFlags, name
 		return nil, usage(cmd, "--selector: %w", err)
 	}
 	found := &foundJobs{JobList: &batchv1.JobList{}}
-	if !f.all {
-		if found.namespace, err = c.namespace(); err != nil {
-			return nil, err
-		}
+	if found.namespace, err = f.namespace(c); err != nil {
+		return nil, err
 	}
 	for _, name := range names {
 		job, err := c.jobNamed(cmd.Context(), hub, types.NamespacedName{Namespace: found.namespace, Name: jobName(name)})

@@ -65,13 +65,11 @@ func (f *logsFlags) add(c *cli, cmd *cobra.Command) {
 	set.StringVar(&f.sinceTime, "since-time", "", "Print only lines after this time (RFC 3339)")
 	set.DurationVar(&f.startTimeout, "pod-running-timeout", 0, "How long -f waits for the container to start (default: without limit)")
 	set.IntVar(&f.maxFollow, "max-log-requests", 20, "How many Pods -f with --all-pods can follow at once")
+	alsoCheck(cmd, f.complete)
 }
 
 // complete checks the flags, and turns them into options.
 func (f *logsFlags) complete(cmd *cobra.Command) error {
-	if err := f.choice.check(cmd); err != nil {
-		return err
-	}
 	switch {
 	case f.allPods && f.choice.given():
 		return usage(cmd, "--all-pods can't be used with --pod or --index")
@@ -104,9 +102,6 @@ func (f *logsFlags) complete(cmd *cobra.Command) error {
 }
 
 func (c *cli) logs(cmd *cobra.Command, f *logsFlags, name string) error {
-	if err := f.complete(cmd); err != nil {
-		return err
-	}
 	subresources, job, err := c.subresourcesOf(cmd.Context(), name)
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 	"k8s.io/kubectl/pkg/util/templates"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -64,19 +63,15 @@ func newMove(c *cli) *cobra.Command {
 }
 
 func (c *cli) move(ctx context.Context, name, to string, dryRun cmdutil.DryRunStrategy) error {
-	hub, subresources, err := c.clientsFor(name)
+	hub, _, job, err := c.openJob(ctx, name)
 	if err != nil {
 		return err
 	}
-	job, err := c.jobNamed(ctx, hub, subresources.Job)
+	all, err := seenWorkers(ctx, hub)
 	if err != nil {
-		return err
-	}
-	var list v1alpha1.WorkerClusterList
-	if err := hub.List(ctx, &list); err != nil {
 		return access.Explain(err)
 	}
-	workers := registered(list.Items)
+	workers := registered(all)
 	if err := workers.check(to); err != nil {
 		return err
 	}
@@ -101,17 +96,13 @@ func annotate(ctx context.Context, hub client.Client, job *batchv1.Job, selector
 	if dryRun == cmdutil.DryRunClient {
 		return nil
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"annotations": map[string]string{v1alpha1.AnnotationClusterSelector: selector},
-	}})
-	if err != nil {
-		return err
-	}
+	annotated := job.DeepCopy()
+	metav1.SetMetaDataAnnotation(&annotated.ObjectMeta, v1alpha1.AnnotationClusterSelector, selector)
 	var options []client.PatchOption
 	if dryRun == cmdutil.DryRunServer {
 		options = append(options, client.DryRunAll)
 	}
-	if err := hub.Patch(ctx, job.DeepCopy(), client.RawPatch(types.MergePatchType, patch), options...); err != nil {
+	if err := hub.Patch(ctx, annotated, client.MergeFrom(job), options...); err != nil {
 		return fmt.Errorf("annotate the Job %s: %w", job.Name, access.Explain(err))
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -122,6 +123,18 @@ func afterKind(arg string, kinds ...string) string {
 		return name
 	}
 	return arg
+}
+
+// namesOf are the names of objects.
+func namesOf[T any, P interface {
+	*T
+	metav1.Object
+}](objects []T) []string {
+	names := make([]string, len(objects))
+	for i := range objects {
+		names[i] = P(&objects[i]).GetName()
+	}
+	return names
 }
 
 // plural returns "1 Job", "2 Jobs".

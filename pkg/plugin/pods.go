@@ -78,6 +78,7 @@ func (p *podFlags) add(c *cli, cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("pod", c.completePods) // the flags are there
 	_ = cmd.RegisterFlagCompletionFunc("index", c.completeIndexes)
 	p.worker = c.addWorker(cmd)
+	alsoCheck(cmd, p.check)
 }
 
 func (p *podFlags) given() bool { return p.pod != "" || p.index >= 0 }
@@ -103,7 +104,7 @@ func (p *podFlags) choice(cmd *cobra.Command) access.PodChoice {
 
 // completePods completes the names of the Pods of the Job in the arguments.
 func (c *cli) completePods(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-	return complete(cmd, begun, func(ctx context.Context) (names []string, err error) {
+	return complete(cmd, begun, func(ctx context.Context) ([]string, error) {
 		if len(args) == 0 {
 			return nil, nil
 		}
@@ -112,9 +113,6 @@ func (c *cli) completePods(cmd *cobra.Command, args []string, begun string) ([]s
 			return nil, err
 		}
 		pods, err := subresources.Pods(ctx, "")
-		for _, pod := range show.SortedPods(pods.Items) {
-			names = append(names, pod.Name)
-		}
-		return names, err
+		return namesOf(show.SortedPods(pods.Items)), err
 	})
 }

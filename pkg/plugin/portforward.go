@@ -34,9 +34,6 @@ func newPortForward(c *cli) *cobra.Command {
 		Args:              positional(2, -1, "a JOB and at least one port"),
 		ValidArgsFunction: c.completeJobs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := choice.check(cmd); err != nil {
-				return err
-			}
 			return c.portForward(cmd, &choice, addresses, args[0], args[1:])
 		},
 	}

@@ -91,6 +91,7 @@ func (f *registerFlags) add(cmd *cobra.Command) {
 	set.DurationVar(&f.tokenDuration, "token-duration", defaultTokenDuration, "Lifetime of the hub's token, which the manager renews. 0: a token that doesn't expire")
 	set.BoolVar(&f.wait, "wait", true, "Wait until the WorkerCluster is Ready")
 	set.DurationVar(&f.timeout, "timeout", time.Minute, "How long to wait until the WorkerCluster is Ready")
+	alsoCheck(cmd, f.check)
 	f.dryRun.add(cmd)
 }
 
@@ -138,10 +139,7 @@ func (f *registerFlags) check(cmd *cobra.Command) error {
 	if f.tokenDuration != 0 && f.tokenDuration < minTokenDuration {
 		return usage(cmd, "--token-duration %s: at least %s", f.tokenDuration, minTokenDuration)
 	}
-	if err := f.checkNamespaces(cmd); err != nil {
-		return err
-	}
-	return f.dryRun.check(cmd)
+	return f.checkNamespaces(cmd)
 }
 
 // checkNamespaces validates the flags that say where Jobs may be.
@@ -234,9 +232,6 @@ func (c *cli) shape(cmd *cobra.Command, f *registerFlags, r *registration.Reques
 }
 
 func (c *cli) register(cmd *cobra.Command, f *registerFlags, name string) error {
-	if err := f.check(cmd); err != nil {
-		return err
-	}
 	ctx, cancel := limit(cmd, f.timeout)
 	defer cancel()
 	endpoint, err := f.worker.endpoint(cmd, f.server)

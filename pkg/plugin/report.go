@@ -17,6 +17,7 @@ func addReport(cmd *cobra.Command) *report {
 	cmd.Flags().StringVarP(&r.format, "output", "o", "", "Output format: json or yaml (default: text)")
 	// the flag is there
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+	alsoCheck(cmd, r.check)
 	return r
 }
 

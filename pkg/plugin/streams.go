@@ -44,9 +44,6 @@ func addContainer(cmd *cobra.Command, container *string) {
 // connect connects the terminal with a container of a Job's Pod until the container's side ends.
 // The function makes the subresource's options of those that say which streams are connected.
 func (c *cli) connect(cmd *cobra.Command, f *streamFlags, job, subresource string, options func(corev1.PodAttachOptions) runtime.Object) error {
-	if err := f.choice.check(cmd); err != nil {
-		return err
-	}
 	subresources, known, err := c.subresourcesOf(cmd.Context(), job)
 	if err != nil {
 		return err

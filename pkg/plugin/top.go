@@ -36,12 +36,7 @@ func newTop(c *cli) *cobra.Command {
 	}
 	f.add(c, cmd)
 	out := addReport(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := out.check(cmd); err != nil {
-			return err
-		}
-		return c.top(cmd, f, out)
-	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return c.top(cmd, f, out) }
 	return cmd
 }
 
@@ -73,13 +68,12 @@ func (c *cli) top(cmd *cobra.Command, f *jobsFlags, out *report) error {
 
 // topWorkers are nil if the user lacks permission to list them.
 func (c *cli) topWorkers(ctx context.Context, hub client.Client) ([]v1alpha1.WorkerCluster, error) {
-	workers := &v1alpha1.WorkerClusterList{}
-	err := hub.List(ctx, workers)
+	workers, err := seenWorkers(ctx, hub)
 	if apierrors.IsForbidden(err) {
 		c.say("You lack permission to list the workers.")
 		return nil, nil
 	}
-	return workers.Items, access.Explain(err)
+	return workers, access.Explain(err)
 }
 
 func topReport(workers []v1alpha1.WorkerCluster, jobs []batchv1.Job, around func(*batchv1.Job) jobview.Around, now time.Time) show.TopReport {

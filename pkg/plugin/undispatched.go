@@ -206,7 +206,7 @@ func (c *cli) sayUndispatched(ctx context.Context, hub client.Client, found *fou
 		c.sayReasons(ctx, hub, others)
 	case found.namespace != "":
 		if left := slices.DeleteFunc(slices.Clone(others), func(job batchv1.Job) bool { return !isLeftBehind(&job) }); len(left) > 0 {
-			c.say("Not dispatched: %s. kubectl jobferry why %s -n %s says why.", named(jobNames(left), namesShown), left[0].Name, found.namespace)
+			c.say("Not dispatched: %s. kubectl jobferry why %s -n %s says why.", named(namesOf(left), namesShown), left[0].Name, found.namespace)
 		}
 	}
 }
@@ -246,12 +246,4 @@ func (c *cli) sayReasons(ctx context.Context, hub client.Client, others []batchv
 	for _, why := range slices.Sorted(maps.Keys(names)) {
 		c.say("Not dispatched: %s: %s\n  %s", named(names[why], namesShown), why, strings.Join(ways[why], "\n  "))
 	}
-}
-
-func jobNames(jobs []batchv1.Job) []string {
-	names := make([]string, len(jobs))
-	for i := range jobs {
-		names[i] = jobs[i].Name
-	}
-	return names
 }

@@ -108,12 +108,11 @@ func (c *cli) unregister(cmd *cobra.Command, f *unregisterFlags, name string) er
 // checkName fails if the cluster is registered under another name. With a mistyped name, unregister
 // would otherwise cut the hub off from that worker.
 func checkName(ctx context.Context, hub client.Client, name string, worker *workerAdmin) error {
-	var list v1alpha1.WorkerClusterList
-	// a hub without Jobferry has none
-	if err := hub.List(ctx, &list); client.IgnoreNotFound(err) != nil {
+	workers, err := seenWorkers(ctx, hub)
+	if client.IgnoreNotFound(err) != nil { // a hub without Jobferry has none
 		return fmt.Errorf("hub: %w", access.Explain(err))
 	}
-	for _, w := range list.Items {
+	for _, w := range workers {
 		if w.Name != name && w.Status.ClusterUID == worker.UID {
 			return access.Advise(fmt.Errorf("the context %s leads to the worker %s, not to %s: nothing was changed", worker.Context, w.Name, name),
 				"check NAME and --worker-context")
@@ -201,7 +200,6 @@ func (c *cli) waitGone(ctx context.Context, hub client.Client, name string) erro
 
 // cleanWorker removes what register created in the worker.
 func (c *cli) cleanWorker(ctx context.Context, worker *workerAdmin, hubUID types.UID) error {
-	r := registration.Request{HubUID: hubUID}
 	if err := c.removeLeases(ctx, worker, hubUID); err != nil {
 		return err
 	}
@@ -211,7 +209,7 @@ func (c *cli) cleanWorker(ctx context.Context, worker *workerAdmin, hubUID types
 	if err := c.removeRoles(ctx, worker, hubUID, func(string) bool { return false }); err != nil {
 		return err
 	}
-	for _, object := range r.Traces() {
+	for _, object := range (registration.Request{HubUID: hubUID}).Traces() {
 		if err := c.remove(ctx, worker, object); err != nil {
 			return err
 		}

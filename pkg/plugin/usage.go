@@ -48,12 +48,7 @@ func newUsage(c *cli) *cobra.Command {
 	}
 	f.add(c, cmd)
 	out := addReport(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := out.check(cmd); err != nil {
-			return err
-		}
-		return c.usage(cmd, f, out)
-	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return c.usage(cmd, f, out) }
 	cmd.Flags().Lookup("worker").Usage = "Show only what was used in this worker"
 	cmd.Flags().StringVar(&f.since, "since", "7d", "How far back to look, such as 12h or 7d")
 	cmd.Flags().StringVar(&f.prometheus, "prometheus", "", "URL of a Prometheus that has the manager's metrics")
@@ -78,9 +73,7 @@ func (c *cli) usage(cmd *cobra.Command, f *usageFlags, out *report) error {
 			return err
 		}
 	}
-	if err := c.addCosts(cmd.Context(), hub, used); err != nil {
-		return err
-	}
+	c.addCosts(cmd.Context(), hub, used)
 	if !out.asText() {
 		return out.print(c, show.UsageReportOf(used))
 	}
@@ -101,12 +94,9 @@ func (c *cli) used(cmd *cobra.Command, hub client.Client, f *usageFlags, since t
 	if f.selector != "" {
 		return nil, usage(cmd, "--selector: Prometheus doesn't know the labels of Jobs")
 	}
-	namespace := ""
-	if !f.all {
-		var err error
-		if namespace, err = c.namespace(); err != nil {
-			return nil, err
-		}
+	namespace, err := f.namespace(c)
+	if err != nil {
+		return nil, err
 	}
 	return fromPrometheus(cmd.Context(), f.prometheus, namespace, workerName(f.worker), since)
 }
@@ -132,20 +122,19 @@ func usedBy(jobs []batchv1.Job, worker string, now time.Time, since time.Duratio
 }
 
 // addCosts adds the costs, unless the user lacks permission to list the workers.
-func (c *cli) addCosts(ctx context.Context, hub client.Client, used []show.NamespaceUsage) error {
-	var workers v1alpha1.WorkerClusterList
-	if err := hub.List(ctx, &workers); err != nil {
+func (c *cli) addCosts(ctx context.Context, hub client.Client, used []show.NamespaceUsage) {
+	workers, err := seenWorkers(ctx, hub)
+	if err != nil {
 		c.say("The costs can't be told: %v", access.Explain(err))
-		return nil
+		return
 	}
 	prices := map[string]v1alpha1.Cost{}
-	for i := range workers.Items {
-		prices[workers.Items[i].Name] = workers.Items[i].Spec.Cost
+	for i := range workers {
+		prices[workers[i].Name] = workers[i].Spec.Cost
 	}
 	for i := range used {
 		used[i].Cost = used[i].Usage.Cost(prices[used[i].Worker])
 	}
-	return nil
 }
 
 // durationOf reads a duration, which may be in days.

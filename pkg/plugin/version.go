@@ -32,9 +32,6 @@ func newVersion(c *cli) *cobra.Command {
 	cmd.Flags().BoolVar(&clientOnly, "client", false, "Print only the version of the plugin")
 	out := addReport(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := out.check(cmd); err != nil {
-			return err
-		}
 		is := versions{Plugin: c.version}
 		if !clientOnly {
 			if err := c.addHubVersions(cmd.Context(), &is); err != nil {
