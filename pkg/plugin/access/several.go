@@ -19,7 +19,7 @@ func (s *Subresources) PodsOf(ctx context.Context, workers []string) (*PodList, 
 
 // EventsOf returns the events of the Job in these workers.
 func (s *Subresources) EventsOf(ctx context.Context, workers []string) (*EventList, error) {
-	return ofAll(ctx, workers, s.eventsIn)
+	return ofAll(ctx, workers, s.Events)
 }
 
 // MirrorsOf returns the Job as it is in these workers, and why it can't be read in others.

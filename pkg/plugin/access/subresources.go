@@ -77,10 +77,8 @@ func (s *Subresources) Pods(ctx context.Context, worker string) (*PodList, error
 	return list[corev1.Pod](ctx, s, "pods", worker)
 }
 
-// Events returns the workers' events of the mirrors and their Pods.
-func (s *Subresources) Events(ctx context.Context) (*EventList, error) { return s.eventsIn(ctx, "") }
-
-func (s *Subresources) eventsIn(ctx context.Context, worker string) (*EventList, error) {
+// Events returns the events of the mirrors and their Pods, as Pods does.
+func (s *Subresources) Events(ctx context.Context, worker string) (*EventList, error) {
 	return list[corev1.Event](ctx, s, "events", worker)
 }
 

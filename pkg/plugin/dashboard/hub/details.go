@@ -155,7 +155,7 @@ func (h *Hub) readDetails(ctx context.Context, key types.NamespacedName, job *ba
 			}
 		})
 		reading.Go(func() {
-			in.WorkerEvents, in.Missing.Events = itemsOf(subresources.Events(ctx))
+			in.WorkerEvents, in.Missing.Events = itemsOf(subresources.Events(ctx, ""))
 			for i := range in.WorkerEvents {
 				in.WorkerEvents[i].ManagedFields = nil
 			}

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
@@ -73,33 +75,22 @@ func clusterQueue(q *kueue.ClusterQueue) ClusterQueue {
 
 // quotas are the nominal quotas of a flavor, with what is reserved of them.
 func quotas(q *kueue.ClusterQueue, flavor kueue.FlavorQuotas) (rows []Resource) {
-	for _, resource := range flavor.Resources {
-		used := reserved(q, flavor.Name, resource.Name.String())
-		total, free := resource.NominalQuota, resource.NominalQuota.DeepCopy()
-		row := Resource{Name: string(flavor.Name) + ": " + resource.Name.String(), Total: show.Amount(resource.Name, total), Used: "0"}
-		if used != nil {
-			free.Sub(used.Total)
-			share := 0.0
-			if !total.IsZero() {
-				share = used.Total.AsApproximateFloat64() / total.AsApproximateFloat64()
-			}
-			row.Used, row.Percent, row.Tone = show.Amount(resource.Name, used.Total), int(100*min(share, 1)), show.Pressure(share)
-		}
-		row.Free = show.Amount(resource.Name, free)
-		rows = append(rows, row)
+	for _, r := range flavor.Resources {
+		title := string(flavor.Name) + ": " + r.Name.String()
+		rows = append(rows, resourceOf(title, r.Name, reserved(q, flavor.Name, r.Name), r.NominalQuota))
 	}
 	return rows
 }
 
-func reserved(q *kueue.ClusterQueue, flavor kueue.ResourceFlavorReference, resource string) *kueue.ResourceUsage {
-	for i := range q.Status.FlavorsReservation {
-		for j := range q.Status.FlavorsReservation[i].Resources {
-			if u := &q.Status.FlavorsReservation[i].Resources[j]; q.Status.FlavorsReservation[i].Name == flavor && u.Name.String() == resource {
-				return u
+func reserved(q *kueue.ClusterQueue, flavor kueue.ResourceFlavorReference, name corev1.ResourceName) (used resource.Quantity) {
+	for _, of := range q.Status.FlavorsReservation {
+		for _, r := range of.Resources {
+			if of.Name == flavor && r.Name == name {
+				return r.Total
 			}
 		}
 	}
-	return nil
+	return used
 }
 
 func queueState(conditions []metav1.Condition, kind string) (show.Word, string) {

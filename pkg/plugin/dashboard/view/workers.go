@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -98,15 +99,22 @@ func resources(w *v1alpha1.WorkerCluster) []Resource {
 		if total.IsZero() || resourceOrder[name] == 0 && !strings.Contains(string(name), "/") {
 			continue
 		}
-		free := total.DeepCopy()
-		free.Sub(used)
-		share := used.AsApproximateFloat64() / total.AsApproximateFloat64()
-		rows = append(rows, Resource{
-			Name: string(name), Used: show.Amount(name, used), Total: show.Amount(name, total), Free: show.Amount(name, free),
-			Percent: int(100 * min(max(share, 0), 1)), Tone: show.Pressure(share),
-		})
+		rows = append(rows, resourceOf(string(name), name, used, total))
 	}
 	return rows
+}
+
+// resourceOf is a row about what is used of a resource.
+func resourceOf(title string, name corev1.ResourceName, used, total resource.Quantity) Resource {
+	free, share := total.DeepCopy(), 0.0
+	free.Sub(used)
+	if !total.IsZero() {
+		share = used.AsApproximateFloat64() / total.AsApproximateFloat64()
+	}
+	return Resource{
+		Name: title, Used: show.Amount(name, used), Total: show.Amount(name, total), Free: show.Amount(name, free),
+		Percent: int(100 * min(max(share, 0), 1)), Tone: show.Pressure(share),
+	}
 }
 
 var resourceOrder = map[corev1.ResourceName]int{corev1.ResourceCPU: -2, corev1.ResourceMemory: -1}
