@@ -12,6 +12,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/util/process"
 	"github.com/jobferry/jobferry/pkg/worker"
+	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
 // parse returns what the flags set for each group of Jobs.
@@ -36,9 +37,11 @@ func TestEachOptionHasAFlag(t *testing.T) {
 		"--pod-failure-backoff=2s", "--max-pod-failure-backoff=3m", "--sync-batch-period=4s",
 		"--max-uncounted-pods=8", "--max-pod-create-delete-per-sync=9", "--ttl=false", "--metrics-prefix=my_", "--fence-after=3m")[0]
 	want := worker.Options{
-		ManagedBy: []string{"a/b", ""}, TrackingFinalizer: "c/d", Concurrency: 7,
-		PodFailureBackoff: 2 * time.Second, MaxPodFailureBackoff: 3 * time.Minute, SyncBatchPeriod: 4 * time.Second,
-		MaxUncountedPods: 8, MaxPodCreateDeletePerSync: 9, MetricsPrefix: "my_", FenceAfter: 3 * time.Minute, Namespace: "ns",
+		ManagedBy: []string{"a/b", ""}, Concurrency: 7, MetricsPrefix: "my_", FenceAfter: 3 * time.Minute, Namespace: "ns",
+		Options: plan.Options{
+			TrackingFinalizer: "c/d", PodFailureBackoff: 2 * time.Second, MaxPodFailureBackoff: 3 * time.Minute,
+			SyncBatchPeriod: 4 * time.Second, MaxUncountedPods: 8, MaxPodCreateDeletePerSync: 9,
+		},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)

@@ -44,7 +44,7 @@ func (s *jobSync) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p := plan.Compute(snapshot, s.options.planOptions())
+	p := plan.Compute(snapshot, s.options.Options)
 	s.action, s.due, s.wake = p.Action, p.Wake, p.Wake
 	s.reportShard(p.ShardProblem())
 	result, podsErr := s.scale(ctx, p)

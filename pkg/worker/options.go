@@ -24,26 +24,10 @@ type Options struct {
 	// ManagedBy are the values of spec.managedBy whose Jobs this controller runs. An empty string
 	// stands for Jobs without the field. Default: jobferry.dev/worker.
 	ManagedBy []string
-	// TrackingFinalizer is put on every Pod until it is counted. The built-in's own is reserved for
-	// a cluster without the built-in. Default: jobferry.dev/job-tracking.
-	TrackingFinalizer string
+	// Options are those of the decisions about each Job.
+	plan.Options
 	// Concurrency is the number of Jobs synced at a time. Default: 5.
 	Concurrency int
-	// PodFailureBackoff is the delay after a first failed Pod; it doubles with each further one
-	// (Job API, "Pod backoff failure policy"). Default: 10s.
-	PodFailureBackoff time.Duration
-	// MaxPodFailureBackoff is where doubling stops. Default: 6m, as the Job API documents.
-	MaxPodFailureBackoff time.Duration
-	// SyncBatchPeriod is how long events of a Job's Pods are collected before it is synced. It's a
-	// tenth of that once all Pods have ended that hadn't at the last sync, or a quarter of them
-	// that is ten or more. Default: 1s.
-	SyncBatchPeriod time.Duration
-	// MaxUncountedPods bounds the lists in status.uncountedTerminatedPods (KEP-2307: 500 UIDs are
-	// about 20 KB). A hub takes 5,000 at most. Default: 500.
-	MaxUncountedPods int
-	// MaxPodCreateDeletePerSync bounds the Pods one Job may create or delete before others get
-	// their turn. Default: 500.
-	MaxPodCreateDeletePerSync int
 	// TTL deletes finished Jobs after ttlSecondsAfterFinished: in the built-in's place all of them,
 	// otherwise those that this controller runs. Leave it off where a kube-controller-manager runs
 	// its own TTL controller, which handles every Job whatever its spec.managedBy. Default: off.
@@ -139,15 +123,6 @@ func validateAll(all []Options) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-func (o Options) planOptions() plan.Options {
-	return plan.Options{
-		TrackingFinalizer: o.TrackingFinalizer,
-		PodFailureBackoff: o.PodFailureBackoff, MaxPodFailureBackoff: o.MaxPodFailureBackoff,
-		SyncBatchPeriod: o.SyncBatchPeriod, MaxUncountedPods: o.MaxUncountedPods,
-		MaxPodCreateDeletePerSync: o.MaxPodCreateDeletePerSync,
-	}
 }
 
 // replacesBuiltIn reports whether this controller runs Jobs that the built-in would run.

@@ -7,6 +7,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
 func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
@@ -26,15 +28,15 @@ func TestValidate(t *testing.T) {
 	}{
 		{"nothing set", Options{}, ""},
 		{"drop-in", Options{}.DropIn(), ""},
-		{"a finalizer without a domain", Options{TrackingFinalizer: "tracking"}, "want domain/name"},
-		{"the built-in's finalizer for other Jobs", Options{TrackingFinalizer: batchv1.JobTrackingFinalizer}, "is the built-in controller's"},
+		{"a finalizer without a domain", Options{Options: plan.Options{TrackingFinalizer: "tracking"}}, "want domain/name"},
+		{"the built-in's finalizer for other Jobs", Options{Options: plan.Options{TrackingFinalizer: batchv1.JobTrackingFinalizer}}, "is the built-in controller's"},
 		{"negative concurrency", Options{Concurrency: -1}, "concurrency is -1"},
-		{"no Pods per sync", Options{MaxPodCreateDeletePerSync: -5}, "per sync is -5"},
-		{"no uncounted Pods", Options{MaxUncountedPods: -1}, "uncounted pods is -1"},
-		{"as many uncounted Pods as a hub takes", Options{MaxUncountedPods: 5000}, ""},
-		{"more of them", Options{MaxUncountedPods: 5001}, "a hub takes at most 5000"},
-		{"back-off upside down", Options{PodFailureBackoff: time.Hour}, "at most the second"},
-		{"negative batch period", Options{SyncBatchPeriod: -1}, "sync batch period"},
+		{"no Pods per sync", Options{Options: plan.Options{MaxPodCreateDeletePerSync: -5}}, "per sync is -5"},
+		{"no uncounted Pods", Options{Options: plan.Options{MaxUncountedPods: -1}}, "uncounted pods is -1"},
+		{"as many uncounted Pods as a hub takes", Options{Options: plan.Options{MaxUncountedPods: 5000}}, ""},
+		{"more of them", Options{Options: plan.Options{MaxUncountedPods: 5001}}, "a hub takes at most 5000"},
+		{"back-off upside down", Options{Options: plan.Options{PodFailureBackoff: time.Hour}}, "at most the second"},
+		{"negative batch period", Options{Options: plan.Options{SyncBatchPeriod: -1}}, "sync batch period"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			err := row.options.Validate()
@@ -79,15 +81,5 @@ func TestClaims(t *testing.T) {
 		if row.options.manages(unset) != row.unset || row.options.manages(builtIn) != row.named || row.options.manages(aJob()) != row.own {
 			t.Errorf("%s manages other Jobs than it should", name)
 		}
-	}
-}
-
-// The numbers that plan goes by are those of the options.
-func TestPlanOptions(t *testing.T) {
-	o := Options{TrackingFinalizer: "a/b", PodFailureBackoff: 1, MaxPodFailureBackoff: 2, SyncBatchPeriod: 3, MaxUncountedPods: 4, MaxPodCreateDeletePerSync: 5}
-	p := o.planOptions()
-	if p.TrackingFinalizer != "a/b" || p.PodFailureBackoff != 1 || p.MaxPodFailureBackoff != 2 || p.SyncBatchPeriod != 3 ||
-		p.MaxUncountedPods != 4 || p.MaxPodCreateDeletePerSync != 5 {
-		t.Errorf("got %+v", p)
 	}
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/util/wake"
+	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
 func (c *cluster) count(verb string) int {
@@ -69,7 +70,7 @@ func TestADeadlineIsKeptWhilePodsAreRefused(t *testing.T) {
 
 // In a namespace that is being deleted no Pod can be created: the creation isn't retried.
 func TestNoRetryInATerminatingNamespace(t *testing.T) {
-	c := newCluster(t, Options{MaxPodCreateDeletePerSync: 2}, aJob(func(j *batchv1.Job) {
+	c := newCluster(t, Options{Options: plan.Options{MaxPodCreateDeletePerSync: 2}}, aJob(func(j *batchv1.Job) {
 		j.Spec.Parallelism, j.Spec.Completions = ptr.To[int32](9), ptr.To[int32](9)
 	}))
 	c.refuse = func(verb string, _ client.Object) error {

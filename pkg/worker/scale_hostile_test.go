@@ -48,7 +48,7 @@ func TestPodsOfALargeTemplateTakeLittle(t *testing.T) {
 	job := aJob(withLargePods)
 	s := &jobSync{reconciler: c.jobs, job: job, known: c.jobs.memory.of(job), until: noon.Add(syncAtMost)}
 	before := costtest.Heap()
-	p := plan.Compute(plan.Snapshot{Job: job, Now: noon}, s.options.planOptions())
+	p := plan.Compute(plan.Snapshot{Job: job, Now: noon}, s.options.Options)
 	planned := costtest.Heap() - before
 	created, err := s.createPods(t.Context(), p.Create, p.CreateReason)
 	if err != nil || created != 60 || sent.Load() != 60 {

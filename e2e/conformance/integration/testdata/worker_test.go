@@ -34,6 +34,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/jobferry/jobferry/pkg/worker"
+	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
 // init ends this process and its etcd when the program ends, in whatever way, that started it as a
@@ -107,11 +108,13 @@ func newController(tb testing.TB, restConfig *rest.Config, delay time.Duration) 
 		}
 	}
 	options := worker.Options{
-		Concurrency:       1,
-		PodFailureBackoff: jobcontroller.DefaultJobPodFailureBackOff, MaxPodFailureBackoff: jobcontroller.MaxJobPodFailureBackOff,
-		SyncBatchPeriod: jobcontroller.SyncJobBatchPeriod, MaxUncountedPods: jobcontroller.MaxUncountedPods,
-		MaxPodCreateDeletePerSync: jobcontroller.MaxPodCreateDeletePerSync,
-		FenceAfter:                -1,
+		Concurrency: 1,
+		Options: plan.Options{
+			PodFailureBackoff: jobcontroller.DefaultJobPodFailureBackOff, MaxPodFailureBackoff: jobcontroller.MaxJobPodFailureBackOff,
+			SyncBatchPeriod: jobcontroller.SyncJobBatchPeriod, MaxUncountedPods: jobcontroller.MaxUncountedPods,
+			MaxPodCreateDeletePerSync: jobcontroller.MaxPodCreateDeletePerSync,
+		},
+		FenceAfter: -1,
 	}
 	options.MaxPodFailureBackoff = max(options.MaxPodFailureBackoff, options.PodFailureBackoff)
 	options = options.DropIn()
