@@ -33,7 +33,8 @@ func (s *jobSync) ensurePodGroup(ctx context.Context, pods []func() *corev1.Pod)
 	if err != nil {
 		return s.notGrouped("FailedWorkloadCompilation", "Failed to compile Workload", err)
 	}
-	workload, err := s.ensureWorkload(ctx, wanted)
+	size := plan.MinCount(workloadPolicy(wanted))
+	workload, err := ensure(ctx, s, wanted, &schedulingv1beta1.Workload{}, "Workload", size, workloadPolicy)
 	if err != nil {
 		return s.notGrouped("FailedWorkloadCreate", "Failed to create Workload", err)
 	}
@@ -41,8 +42,7 @@ func (s *jobSync) ensurePodGroup(ctx context.Context, pods []func() *corev1.Pod)
 	if err != nil {
 		return s.notGrouped("FailedPodGroupCreate", "Failed to create PodGroup", err)
 	}
-	size := plan.MinCount(&wanted.Spec.PodGroupTemplates[0].SchedulingPolicy)
-	if err := s.ensureGroup(ctx, group, size); err != nil {
+	if group, err = ensure(ctx, s, group, &schedulingv1beta1.PodGroup{}, "PodGroup", size, groupPolicy); err != nil {
 		return s.notGrouped("FailedPodGroupCreate", "Failed to create PodGroup", err)
 	}
 	plan.Join(pods, group)
@@ -50,42 +50,33 @@ func (s *jobSync) ensurePodGroup(ctx context.Context, pods []func() *corev1.Pod)
 	return nil
 }
 
-// ensureWorkload returns the Job's Workload as it's stored, with the size of the gang that it
-// should have.
-func (s *jobSync) ensureWorkload(ctx context.Context, wanted *schedulingv1beta1.Workload) (*schedulingv1beta1.Workload, error) {
-	w := &schedulingv1beta1.Workload{}
-	switch found, err := s.existing(ctx, wanted, w); {
+// ensure returns an object of the Job as it's stored, with the size of the gang that it should have,
+// which is in a policy; nil: the object is malformed, as plan.PodGroup says.
+func ensure[T client.Object](
+	ctx context.Context, s *jobSync, wanted, stored T, kind string, size *int32, policyOf func(T) *schedulingv1beta1.PodGroupSchedulingPolicy,
+) (T, error) {
+	switch found, err := s.existing(ctx, wanted, stored); {
 	case err != nil:
-		return nil, err
+		return stored, err
 	case !found:
-		return wanted, s.create(ctx, wanted, "Workload")
+		return wanted, s.create(ctx, wanted, kind)
 	}
-	if len(w.Spec.PodGroupTemplates) != 1 {
-		return w, nil // plan.PodGroup says what is wrong
+	before := stored.DeepCopyObject().(client.Object)
+	if policy := policyOf(stored); policy == nil || !resize(policy, size) {
+		return stored, nil
 	}
-	before := w.DeepCopy()
-	size := plan.MinCount(&wanted.Spec.PodGroupTemplates[0].SchedulingPolicy)
-	if !resize(&w.Spec.PodGroupTemplates[0].SchedulingPolicy, size) {
-		return w, nil
-	}
-	return w, s.client.Patch(ctx, w, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return stored, s.client.Patch(ctx, stored, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
-// ensureGroup does the same for the PodGroup, which becomes the stored one.
-func (s *jobSync) ensureGroup(ctx context.Context, group *schedulingv1beta1.PodGroup, size *int32) error {
-	g := &schedulingv1beta1.PodGroup{}
-	switch found, err := s.existing(ctx, group, g); {
-	case err != nil:
-		return err
-	case !found:
-		return s.create(ctx, group, "PodGroup")
-	}
-	before := g.DeepCopy()
-	*group = *g
-	if !resize(&group.Spec.SchedulingPolicy, size) {
+func workloadPolicy(w *schedulingv1beta1.Workload) *schedulingv1beta1.PodGroupSchedulingPolicy {
+	if len(w.Spec.PodGroupTemplates) != 1 {
 		return nil
 	}
-	return s.client.Patch(ctx, group, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return &w.Spec.PodGroupTemplates[0].SchedulingPolicy
+}
+
+func groupPolicy(g *schedulingv1beta1.PodGroup) *schedulingv1beta1.PodGroupSchedulingPolicy {
+	return &g.Spec.SchedulingPolicy
 }
 
 // resize sets the size of a gang, and reports whether that changes it.
