@@ -66,19 +66,30 @@ func isFenceable(job *batchv1.Job) bool {
 	return originOf(job) != "" && ptr.Deref(job.Spec.ManagedBy, "") == v1alpha1.ManagedByWorker
 }
 
-// fencedOrigins returns the origins that have unfinished Jobs.
-func fencedOrigins(ctx context.Context, jobs client.Reader) (sets.Set[v1alpha1.Origin], error) {
+// unfinishedMirrors are the unfinished Jobs of all hubs, as the cache has them.
+func unfinishedMirrors(ctx context.Context, jobs client.Reader) (unfinished []*batchv1.Job, err error) {
 	var list batchv1.JobList
 	if err := jobs.List(ctx, &list, client.HasLabels{v1alpha1.LabelOrigin}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list the Jobs of all hubs: %w", err)
 	}
-	origins := sets.New[v1alpha1.Origin]()
 	for i := range list.Items {
-		if job := &list.Items[i]; isFenceable(job) && plan.Finished(job) == nil {
+		if plan.Finished(&list.Items[i]) == nil {
+			unfinished = append(unfinished, &list.Items[i])
+		}
+	}
+	return unfinished, nil
+}
+
+// fencedOrigins returns the origins that have unfinished Jobs.
+func fencedOrigins(ctx context.Context, jobs client.Reader) (sets.Set[v1alpha1.Origin], error) {
+	unfinished, err := unfinishedMirrors(ctx, jobs)
+	origins := sets.New[v1alpha1.Origin]()
+	for _, job := range unfinished {
+		if isFenceable(job) {
 			origins.Insert(originOf(job))
 		}
 	}
-	return origins, nil
+	return origins, err
 }
 
 // fencedFirst is the priority of Jobs whose fence has closed: their hub moves them soon, and the
@@ -87,14 +98,11 @@ const fencedFirst = 1
 
 // enqueueFenced enqueues the Jobs of these origins, so that each is marked.
 func (o Options) enqueueFenced(ctx context.Context, jobs client.Reader, origins sets.Set[v1alpha1.Origin], q queue.Queue) error {
-	var list batchv1.JobList
-	if err := jobs.List(ctx, &list, client.HasLabels{v1alpha1.LabelOrigin}, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("list the Jobs of all hubs: %w", err)
-	}
-	for i := range list.Items {
-		if job := &list.Items[i]; origins.Has(originOf(job)) && o.manages(job) && plan.Finished(job) == nil {
+	unfinished, err := unfinishedMirrors(ctx, jobs)
+	for _, job := range unfinished {
+		if origins.Has(originOf(job)) && o.manages(job) {
 			q.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(fencedFirst)}, requestFor(job))
 		}
 	}
-	return nil
+	return err
 }

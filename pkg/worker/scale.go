@@ -117,15 +117,13 @@ var errLeft = errors.New("the Pod is left to the next sync")
 // deletePods deletes those that it has time for. What was refused before comes last: it may take
 // long again.
 func (s *jobSync) deletePods(ctx context.Context, deletions []plan.Deletion) (sets.Set[types.UID], error) {
-	slices.SortStableFunc(deletions, func(a, b plan.Deletion) int {
-		switch first, second := s.known.refused.Has(a.Pod.UID), s.known.refused.Has(b.Pod.UID); {
-		case first == second:
-			return 0
-		case first:
+	rank := func(d plan.Deletion) int {
+		if s.known.refused.Has(d.Pod.UID) {
 			return 1
 		}
-		return -1
-	})
+		return 0
+	}
+	slices.SortStableFunc(deletions, func(a, b plan.Deletion) int { return cmp.Compare(rank(a), rank(b)) })
 	errs := parallel(maxParallel, len(deletions), func(i int) error {
 		if s.isOver() {
 			return errLeft

@@ -106,27 +106,28 @@ func (t *takeover) prepare(ctx context.Context) error {
 }
 
 func (t *takeover) indexPods(ctx context.Context) error {
-	informer, err := t.caches.GetInformer(ctx, &corev1.Pod{}, cache.BlockUntilSynced(false))
+	informer, index, err := t.informer(ctx, watchedPods, cache.BlockUntilSynced(false))
 	if err != nil {
-		return fmt.Errorf("informer of pods: %w", err)
-	}
-	whole, ok := informer.(wholeInformer)
-	if !ok {
-		return errNotWhole("pods")
+		return err
 	}
 	if err := informer.AddIndexers(podIndexers); err != nil {
 		return fmt.Errorf("index Pods: %w", err)
 	}
-	t.podIndex = indexedPods{whole.GetIndexer()}
+	t.podIndex = indexedPods{index}
 	return nil
 }
 
-// wholeInformer is one informer of the whole cluster.
-type wholeInformer interface{ GetIndexer() toolscache.Indexer }
-
-// errNotWhole is about a cache that is made of several informers.
-func errNotWhole(kind string) error {
-	return fmt.Errorf("the cache of %s can't tell how new it is: use one of the whole cluster", kind)
+// informer returns the one informer of a kind in the whole cluster, and its store.
+func (t *takeover) informer(ctx context.Context, k watchedKind, options ...cache.InformerGetOption) (cache.Informer, toolscache.Indexer, error) {
+	informer, err := t.caches.GetInformer(ctx, k.object, options...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("informer of %s: %w", k.name, err)
+	}
+	whole, ok := informer.(interface{ GetIndexer() toolscache.Indexer })
+	if !ok { // it's made of several
+		return nil, nil, fmt.Errorf("the cache of %s can't tell how new it is: use one of the whole cluster", k.name)
+	}
+	return informer, whole.GetIndexer(), nil
 }
 
 func (t *takeover) readNewest(ctx context.Context) (map[string]string, error) {
@@ -143,18 +144,14 @@ func (t *takeover) readNewest(ctx context.Context) (map[string]string, error) {
 
 // await returns when the cache of that kind is as new as the consistent read.
 func (t *takeover) await(ctx context.Context, k watchedKind, m *metrics) error {
-	informer, err := t.caches.GetInformer(ctx, k.object)
+	_, index, err := t.informer(ctx, k)
 	if err != nil {
-		return fmt.Errorf("informer of %s: %w", k.name, err)
-	}
-	whole, ok := informer.(wholeInformer)
-	if !ok {
-		return errNotWhole(k.name)
+		return err
 	}
 	defer m.cacheBehind(k.name, 0)
 	began, newest := time.Now(), t.newest[k.name]
 	for report := takeoverReport; ; {
-		has := whole.GetIndexer().LastStoreSyncResourceVersion()
+		has := index.LastStoreSyncResourceVersion()
 		if has == "" {
 			return errors.New("the cache can't tell how new it is: don't disable client-go's feature gate AtomicFIFO")
 		}
