@@ -8,6 +8,8 @@ import (
 
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/util/turns"
 )
 
 // The share of all writes that Pods have, in writes per second, and of one worker's Pods in it. A
@@ -25,43 +27,23 @@ const (
 type pace struct {
 	mu      sync.Mutex
 	all     *rate.Limiter
-	workers map[string]*turns
+	workers map[string]*workerTurns
 	// order has the workers with Pods that wait, in the order of their turns.
 	order list.List
-	pods  map[types.NamespacedName]*waiter
+	// pods are those that wait for their turn, or have it and haven't come since, with their workers.
+	pods map[types.NamespacedName]string
 }
 
-// waiter is a Pod that waits for its turn, or has it and hasn't come since.
-type waiter struct {
-	worker, namespace string
-	// place in the namespace's queue; nil: it's the Pod's turn.
-	place *list.Element
-	// before is how many have been in the queue before it.
-	before int
-}
-
-// turns are those of one worker's Pods.
-type turns struct {
+// workerTurns are those of one worker's Pods.
+type workerTurns struct {
 	limiter *rate.Limiter
 	// place in the order of workers; nil: none of its Pods waits.
-	place *list.Element
-	// waiting is how many Pods wait.
-	waiting int
-	// namespaces that have Pods that wait, and the same in the order of their turns.
-	namespaces map[string]*namespaceTurns
-	order      list.List
-}
-
-// namespaceTurns has the Pods of a namespace that wait, in order; never none.
-type namespaceTurns struct {
-	place *list.Element
-	pods  list.List
-	// left is how many have been in the queue, and aren't any more.
-	left int
+	place   *list.Element
+	waiting *turns.Queue
 }
 
 func newPace() *pace {
-	return &pace{all: rate.NewLimiter(writesPerSecond, 2*writesPerSecond), workers: map[string]*turns{}, pods: map[types.NamespacedName]*waiter{}}
+	return &pace{all: rate.NewLimiter(writesPerSecond, 2*writesPerSecond), workers: map[string]*workerTurns{}, pods: map[types.NamespacedName]string{}}
 }
 
 // take returns how long a Pod has to wait for its turn; zero: this is it.
@@ -70,24 +52,23 @@ func (p *pace) take(worker string, pod types.NamespacedName, now time.Time) time
 	defer p.mu.Unlock()
 	of := p.workers[worker]
 	if of == nil {
-		of = &turns{limiter: rate.NewLimiter(writesOfOne, writesOfOneBurst), namespaces: map[string]*namespaceTurns{}}
+		of = &workerTurns{limiter: rate.NewLimiter(writesOfOne, writesOfOneBurst), waiting: turns.NewQueue()}
 		p.workers[worker] = of
 	}
-	w := p.pods[pod]
-	if w == nil || w.worker != worker {
+	if at, known := p.pods[pod]; !known || at != worker {
 		p.leaveLocked(pod)
-		w = of.add(&waiter{worker: worker, namespace: pod.Namespace})
-		p.pods[pod] = w
+		p.pods[pod] = worker
+		of.waiting.Add(pod)
 		if of.place == nil {
 			of.place = p.order.PushBack(of)
 		}
 	}
 	p.advance(now)
-	if w.place == nil {
+	if !of.waiting.Has(pod) {
 		delete(p.pods, pod)
 		return 0
 	}
-	return p.wait(of, w, now)
+	return p.wait(of, pod, now)
 }
 
 // leave gives back the turn of a Pod that needs none any more.
@@ -98,21 +79,19 @@ func (p *pace) leave(pod types.NamespacedName) {
 }
 
 func (p *pace) leaveLocked(pod types.NamespacedName) {
-	w := p.pods[pod]
-	if w == nil {
+	worker, known := p.pods[pod]
+	if !known {
 		return
 	}
 	delete(p.pods, pod)
-	if w.place != nil {
-		of := p.workers[w.worker]
-		of.remove(w)
-		p.settle(of)
-	}
+	of := p.workers[worker]
+	of.waiting.Remove(pod)
+	p.settle(of)
 }
 
 // settle takes a worker of whose Pods none waits out of the order.
-func (p *pace) settle(of *turns) {
-	if of.waiting == 0 && of.place != nil {
+func (p *pace) settle(of *workerTurns) {
+	if of.waiting.Len() == 0 && of.place != nil {
 		p.order.Remove(of.place)
 		of.place = nil
 	}
@@ -126,72 +105,32 @@ func (p *pace) forget(worker string) {
 		p.order.Remove(of.place)
 	}
 	delete(p.workers, worker)
-	maps.DeleteFunc(p.pods, func(_ types.NamespacedName, w *waiter) bool { return w.worker == worker })
-}
-
-func (t *turns) add(w *waiter) *waiter {
-	n := t.namespaces[w.namespace]
-	if n == nil {
-		n = &namespaceTurns{}
-		n.place = t.order.PushBack(n)
-		t.namespaces[w.namespace] = n
-	}
-	w.before = n.left + n.pods.Len()
-	w.place = n.pods.PushBack(w)
-	t.waiting++
-	return w
-}
-
-// remove takes a Pod out of the queue of its namespace, which is forgotten when it's empty.
-func (t *turns) remove(w *waiter) {
-	n := t.namespaces[w.namespace]
-	n.pods.Remove(w.place)
-	n.left++
-	t.waiting--
-	w.place = nil
-	if n.pods.Len() == 0 {
-		t.order.Remove(n.place)
-		delete(t.namespaces, w.namespace)
-	}
+	maps.DeleteFunc(p.pods, func(_ types.NamespacedName, at string) bool { return at == worker })
 }
 
 // advance gives the Pods that are next as many turns as there are.
 func (p *pace) advance(now time.Time) {
 	for left := p.order.Len(); left > 0 && p.all.TokensAt(now) >= 1; {
-		of := p.order.Front().Value.(*turns)
+		of := p.order.Front().Value.(*workerTurns)
 		p.order.MoveToBack(of.place)
 		if !of.limiter.AllowN(now, 1) {
 			left--
 			continue
 		}
 		p.all.AllowN(now, 1)
-		of.next()
+		of.waiting.Next(1)
 		p.settle(of)
 		left = p.order.Len()
 	}
 }
 
-// next gives the Pod that is next its turn.
-func (t *turns) next() {
-	of := t.order.Front()
-	t.order.MoveToBack(of)
-	t.remove(of.Value.(*namespaceTurns).pods.Front().Value.(*waiter))
-}
-
 // wait is how long a Pod has to wait if no others come.
-func (p *pace) wait(of *turns, w *waiter, now time.Time) time.Duration {
-	own := of.namespaces[w.namespace]
-	before := max(w.before-own.left, 0)
-	here := before + 1
-	for _, other := range of.namespaces {
-		if other != own {
-			here += min(other.pods.Len(), before+1)
-		}
-	}
+func (p *pace) wait(of *workerTurns, pod types.NamespacedName, now time.Time) time.Duration {
+	here := of.waiting.Ahead(pod) + 1
 	all := here
 	for _, other := range p.workers {
 		if other != of {
-			all += min(other.waiting, here)
+			all += min(other.waiting.Len(), here)
 		}
 	}
 	wait := max((float64(here)-of.limiter.TokensAt(now))/writesOfOne, (float64(all)-p.all.TokensAt(now))/writesPerSecond)

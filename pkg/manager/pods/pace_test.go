@@ -39,16 +39,20 @@ func TestAFloodOfANamespaceDelaysItself(t *testing.T) {
 func TestAFloodOfSeveralWorkersDelaysNoOther(t *testing.T) {
 	const each, seconds = 2_000, 10
 	p := newPace()
+	type waiter struct {
+		worker string
+		pod    types.NamespacedName
+	}
 	due, written := map[int][]waiter{}, 0 // by milliseconds since testNow
 	for w := range 5 {
 		for i := range each {
-			due[0] = append(due[0], waiter{worker: fmt.Sprint("w", w), namespace: "evil", before: w*each + i})
+			due[0] = append(due[0], waiter{fmt.Sprint("w", w), podOf("evil", w*each+i)})
 		}
 	}
 	for now := range seconds * 1000 {
 		at := testNow.Add(time.Duration(now) * time.Millisecond)
 		for _, pod := range due[now] {
-			wait := p.take(pod.worker, podOf("evil", pod.before), at)
+			wait := p.take(pod.worker, pod.pod, at)
 			if wait == 0 {
 				written++
 				continue
@@ -131,8 +135,8 @@ func TestNamespacesTakeTurns(t *testing.T) {
 	if looks > 5*each*namespaces {
 		t.Errorf("%d looks at %d Pods", looks, each*namespaces)
 	}
-	if of := p.workers["w1"]; len(p.pods) != 0 || len(of.namespaces) != 0 || of.order.Len() != 0 {
-		t.Errorf("%d Pods and %d namespaces are kept", len(p.pods), len(of.namespaces))
+	if n := p.workers["w1"].waiting.Len(); len(p.pods) != 0 || n != 0 {
+		t.Errorf("%d Pods are kept, and %d wait", len(p.pods), n)
 	}
 	t.Logf("%d looks at %d Pods, in %s", looks, written, now)
 }

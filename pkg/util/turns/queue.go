@@ -19,7 +19,15 @@ type Queue struct {
 // namespaceNames are the names of a namespace's objects.
 type namespaceNames struct {
 	namespace string
-	names     *list.List
+	names     *list.List // of place
+	// left is how many have been in the list, and aren't any more.
+	left int
+}
+
+// place is an object's, and how many have been in the list before it.
+type place struct {
+	name   string
+	before int
 }
 
 // NewQueue returns a queue in which nothing waits.
@@ -36,9 +44,10 @@ func (q *Queue) Add(key types.NamespacedName) {
 		return
 	}
 	if q.of[key.Namespace] == nil {
-		q.of[key.Namespace] = q.namespaces.PushBack(&namespaceNames{key.Namespace, list.New()})
+		q.of[key.Namespace] = q.namespaces.PushBack(&namespaceNames{namespace: key.Namespace, names: list.New()})
 	}
-	q.at[key] = q.of[key.Namespace].Value.(*namespaceNames).names.PushBack(key.Name)
+	of := q.of[key.Namespace].Value.(*namespaceNames)
+	q.at[key] = of.names.PushBack(place{key.Name, of.left + of.names.Len()})
 }
 
 // Remove has an object wait no more.
@@ -49,12 +58,30 @@ func (q *Queue) Remove(key types.NamespacedName) {
 	}
 	delete(q.at, key)
 	in := q.of[key.Namespace]
-	if names := in.Value.(*namespaceNames).names; names.Len() > 1 {
-		names.Remove(e)
+	if of := in.Value.(*namespaceNames); of.names.Len() > 1 {
+		of.names.Remove(e)
+		of.left++
 		return
 	}
 	q.namespaces.Remove(in)
 	delete(q.of, key.Namespace)
+}
+
+// Has reports whether an object waits.
+func (q *Queue) Has(key types.NamespacedName) bool { return q.at[key] != nil }
+
+// Ahead is how many turns come before that of an object that waits, if no others come. It counts
+// those of its namespace that have left from behind it, too few at worst.
+func (q *Queue) Ahead(key types.NamespacedName) int {
+	own := q.of[key.Namespace]
+	before := max(q.at[key].Value.(place).before-own.Value.(*namespaceNames).left, 0)
+	ahead := before
+	for other := q.namespaces.Front(); other != nil; other = other.Next() {
+		if other != own {
+			ahead += min(other.Value.(*namespaceNames).names.Len(), before+1)
+		}
+	}
+	return ahead
 }
 
 // Next takes out at most so many objects whose turn it is.
@@ -62,7 +89,7 @@ func (q *Queue) Next(most int) (keys []types.NamespacedName) {
 	for len(keys) < most && q.Len() > 0 {
 		in := q.namespaces.Front()
 		w := in.Value.(*namespaceNames)
-		key := types.NamespacedName{Namespace: w.namespace, Name: w.names.Front().Value.(string)}
+		key := types.NamespacedName{Namespace: w.namespace, Name: w.names.Front().Value.(place).name}
 		q.namespaces.MoveToBack(in)
 		q.Remove(key)
 		keys = append(keys, key)

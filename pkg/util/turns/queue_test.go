@@ -34,3 +34,22 @@ func TestFairQueue(t *testing.T) {
 		t.Errorf("%d more, and %d are left", n, w.Len())
 	}
 }
+
+// How many turns come before an object's is what Next shows.
+func TestAhead(t *testing.T) {
+	q := NewQueue()
+	for _, key := range []types.NamespacedName{
+		{Namespace: "many", Name: "1"}, {Namespace: "many", Name: "2"}, {Namespace: "many", Name: "3"},
+		{Namespace: "few", Name: "1"}, {Namespace: "few", Name: "2"},
+	} {
+		q.Add(key)
+	}
+	q.Next(1)
+	key := types.NamespacedName{Namespace: "many", Name: "3"}
+	for want := q.Ahead(key); q.Has(key); want-- {
+		if got := q.Ahead(key); got != want {
+			t.Errorf("%d turns come first, want %d", got, want)
+		}
+		q.Next(1)
+	}
+}
