@@ -21,7 +21,7 @@ func (r *reconciler) sweep() {
 	}
 	due := duePods{}
 	for _, w := range r.registry.List() {
-		w.Reports().Each(func(name types.NamespacedName, p report.Glance) {
+		w.Reports().Each(func(name types.NamespacedName, p *report.Pod) {
 			if r.differs(w, name, p) {
 				due.add(w.Name(), name)
 			}
@@ -42,7 +42,7 @@ func (r *reconciler) sweep() {
 }
 
 // differs reports whether a worker's Pod isn't shown as it is.
-func (r *reconciler) differs(w *clusters.Worker, name types.NamespacedName, p report.Glance) bool {
+func (r *reconciler) differs(w *clusters.Worker, name types.NamespacedName, p *report.Pod) bool {
 	s := r.shadows.on(w.Name(), name)
 	switch {
 	case s == nil:

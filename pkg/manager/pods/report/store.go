@@ -131,22 +131,11 @@ func (s *Store) Get(name types.NamespacedName) (*Pod, bool) {
 	return pod, true
 }
 
-// Glance is what Each shows of a Pod.
-type Glance struct {
-	Digest      string
-	Phase       corev1.PodPhase
-	Ready, Past bool
-}
-
-// chunk is how many Pods Each reads at a time.
-const chunk = 256
-
 // Each calls do with each Pod, and doesn't hold up the Store's other users meanwhile.
-func (s *Store) Each(do func(types.NamespacedName, Glance)) {
-	for names := range slices.Chunk(s.all(), chunk) {
-		there, glances := s.glances(names)
-		for i, name := range there {
-			do(name, glances[i])
+func (s *Store) Each(do func(types.NamespacedName, *Pod)) {
+	for _, name := range s.all() {
+		if pod, there := s.Get(name); there {
+			do(name, pod)
 		}
 	}
 }
@@ -155,19 +144,6 @@ func (s *Store) all() []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.AppendSeq(make([]types.NamespacedName, 0, len(s.names)), maps.Keys(s.names))
-}
-
-// glances has those of the Pods that are there yet.
-func (s *Store) glances(names []types.NamespacedName) (there []types.NamespacedName, glances []Glance) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, name := range names {
-		if p := s.names[name]; p != nil {
-			there = append(there, name)
-			glances = append(glances, Glance{Digest: p.digest, Phase: p.phase, Ready: p.glance&isReady != 0, Past: p.past})
-		}
-	}
-	return there, glances
 }
 
 // Shown says that the report with this digest was shown.
