@@ -2,6 +2,7 @@ package carry
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,34 +33,13 @@ func updated(existing, source Object, r Rules) Object {
 }
 
 func shallow(object Object) Object {
-	switch from := object.(type) {
-	case *corev1.ConfigMap:
-		to := *from
-		return &to
-	case *corev1.Secret:
-		to := *from
-		return &to
-	case *corev1.Service:
-		to := *from
-		return &to
-	default:
-		to := *object.(*corev1.ServiceAccount)
-		return &to
-	}
+	to := New(kindOf(object))
+	reflect.ValueOf(to).Elem().Set(reflect.ValueOf(object).Elem())
+	return to
 }
 
-func kindOf(object Object) Kind {
-	switch object.(type) {
-	case *corev1.ConfigMap:
-		return ConfigMap
-	case *corev1.Secret:
-		return Secret
-	case *corev1.Service:
-		return Service
-	default:
-		return ServiceAccount
-	}
-}
+// kindOf is the name of the object's type, as in all of Kubernetes' packages.
+func kindOf(object Object) Kind { return Kind(reflect.TypeOf(object).Elem().Name()) }
 
 // stamp sets the metadata of a copy. It adds labels, and never removes any. Of annotations that are
 // carried, a copy has just those of its source.
