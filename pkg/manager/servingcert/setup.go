@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/util/workqueue"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"k8s.io/utils/ptr"
@@ -27,12 +28,8 @@ import (
 // SetupWithManager adds the controller to the manager, in every replica. Its cache holds only the
 // Secret and the targets.
 func (r *Rotator) SetupWithManager(mgr ctrl.Manager) error {
-	scheme, err := newScheme()
-	if err != nil {
-		return err
-	}
 	hub, err := cluster.New(mgr.GetConfig(), func(o *cluster.Options) {
-		o.Scheme, o.HTTPClient = scheme, mgr.GetHTTPClient()
+		o.Scheme, o.HTTPClient = newScheme(), mgr.GetHTTPClient()
 		o.Logger = mgr.GetLogger()
 		o.Cache = cache.Options{ByObject: r.byName()}
 	})
@@ -86,14 +83,10 @@ func (r *Rotator) byName() map[client.Object]cache.ByObject {
 	return out
 }
 
-func newScheme() (*runtime.Scheme, error) {
+func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, admissionv1.AddToScheme, apiregistrationv1.AddToScheme,
-	} {
-		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("serving certificate: %w", err)
-		}
-	}
-	return scheme, nil
+	utilruntime.Must(corev1.AddToScheme(scheme))
+	utilruntime.Must(admissionv1.AddToScheme(scheme))
+	utilruntime.Must(apiregistrationv1.AddToScheme(scheme))
+	return scheme
 }

@@ -37,10 +37,7 @@ type seen struct {
 }
 
 func newWorld(t *testing.T) *world {
-	scheme, err := newScheme()
-	if err != nil {
-		t.Fatal(err)
-	}
+	scheme := newScheme()
 	hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "cert"}, Data: map[string][]byte{"note": []byte("kept")}},
 		&admissionv1.MutatingWebhookConfiguration{
