@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,34 +27,21 @@ var dispatchedJobsPatterns = []string{
 // filters apply.
 func dispatchedJobs(verb string) subresource {
 	s := subresource{name: dispatchedJobsName, verb: verb, whole: true, stream: verb == "watch", params: dispatchedjobs.ListParams}
-	switch verb {
-	case "get":
+	if verb == "get" {
 		s.params = dispatchedjobs.GetParams
-		s.serve = func(h *handler, w *responseWriter, r *http.Request, req *request) error {
+	}
+	s.serve = func(h *handler, w *responseWriter, r *http.Request, req *request) error {
+		setHeaders(w, "application/json")
+		switch verb {
+		case "get":
 			return h.jobs.Get(w, r, req.key, req.query)
-		}
-	case "list":
-		s.serve = func(h *handler, w *responseWriter, r *http.Request, req *request) error {
+		case "list":
 			return h.jobs.List(w, r, req.key.Namespace, req.list)
-		}
-	case "watch":
-		s.serve = func(h *handler, w *responseWriter, r *http.Request, req *request) error {
+		default:
 			return h.jobs.Watch(w, r, req.key.Namespace, req.list)
 		}
 	}
 	return s
-}
-
-// dispatchedJobs serves a request for dispatchedjobs.
-func (h *handler) dispatchedJobs(w http.ResponseWriter, r *http.Request, u user.Info) {
-	began := time.Now()
-	req, err := parseDispatchedJobs(r, u)
-	if err != nil {
-		writeError(w, err)
-		return
-	}
-	setHeaders(w, "application/json")
-	h.respond(w, r, req, began)
 }
 
 // parseDispatchedJobs parses a request that matches one of dispatchedJobsPatterns.

@@ -3,8 +3,8 @@ package subresources
 import (
 	"crypto/sha256"
 	_ "embed"
-	"encoding/hex"
 	"encoding/json"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -27,8 +27,14 @@ func documents() map[string]any {
 		"GET /apis/" + Group: group(),
 		"GET " + apiRoot:     resources(),
 		"GET " + openAPIPath: json.RawMessage(openAPI),
-		"GET /openapi/v3":    openAPIIndex(),
-		"GET /openapi/v2":    openAPIv2(),
+		// The hash lets the hub compare the content with what it has.
+		"GET /openapi/v3": map[string]any{"paths": map[string]any{
+			"apis/" + Group + "/" + Version: map[string]string{"serverRelativeURL": fmt.Sprintf("%s?hash=%x", openAPIPath, sha256.Sum256(openAPI))},
+		}},
+		// It's empty: clients that don't know version 3 are older than any supported hub.
+		"GET /openapi/v2": map[string]any{
+			"swagger": "2.0", "info": map[string]string{"title": "Jobferry", "version": Version}, "paths": map[string]any{},
+		},
 	}
 }
 
@@ -61,26 +67,4 @@ func resources() metav1.APIResourceList {
 		})
 	}
 	return list
-}
-
-// openAPIIndex links to openAPI.
-func openAPIIndex() any {
-	return map[string]any{"paths": map[string]any{
-		"apis/" + Group + "/" + Version: map[string]string{"serverRelativeURL": openAPIPath + "?hash=" + documentHash(openAPI)},
-	}}
-}
-
-// openAPIv2 is empty: clients that don't know version 3 are older than any supported hub.
-func openAPIv2() any {
-	return map[string]any{
-		"swagger": "2.0",
-		"info":    map[string]string{"title": "Jobferry", "version": Version},
-		"paths":   map[string]any{},
-	}
-}
-
-// documentHash lets the hub compare the content with what it has.
-func documentHash(content []byte) string {
-	sum := sha256.Sum256(content)
-	return hex.EncodeToString(sum[:])
 }

@@ -67,9 +67,9 @@ func (h *handler) routes() http.Handler {
 		}))
 	}
 	mux.HandleFunc("GET "+peerPath, h.leader.servePeer)
-	mux.Handle(pattern, h.authenticated(h.subresource))
+	mux.Handle(pattern, h.authenticated(h.parsed(parseRequest)))
 	for _, path := range dispatchedJobsPatterns {
-		mux.Handle(path, h.authenticated(h.dispatchedJobs))
+		mux.Handle(path, h.authenticated(h.parsed(parseDispatchedJobs)))
 	}
 	mux.Handle("/", h.authenticated(func(w http.ResponseWriter, r *http.Request, _ user.Info) { writeError(w, unknownPath(r)) }))
 	return mux
@@ -88,15 +88,17 @@ func (h *handler) authenticated(next func(http.ResponseWriter, *http.Request, us
 	})
 }
 
-// subresource serves a request for a subresource.
-func (h *handler) subresource(w http.ResponseWriter, r *http.Request, u user.Info) {
-	began := time.Now()
-	req, err := parseRequest(r, u)
-	if err != nil {
-		writeError(w, err)
-		return
+// parsed serves the requests that a function can parse.
+func (h *handler) parsed(parse func(*http.Request, user.Info) (*request, error)) func(http.ResponseWriter, *http.Request, user.Info) {
+	return func(w http.ResponseWriter, r *http.Request, u user.Info) {
+		began := time.Now()
+		req, err := parse(r, u)
+		if err != nil {
+			writeError(w, err)
+			return
+		}
+		h.respond(w, r, req, began)
 	}
-	h.respond(w, r, req, began)
 }
 
 func (h *handler) respond(w http.ResponseWriter, r *http.Request, req *request, began time.Time) {

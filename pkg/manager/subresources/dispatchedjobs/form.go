@@ -64,13 +64,10 @@ func (f form) kind(object string) metav1.TypeMeta {
 
 // one makes the response of a single Job; withColumns matters to a table.
 func (f form) one(job *jobview.DispatchedJob, now time.Time, withColumns bool) (any, error) {
-	if !f.table {
-		job.TypeMeta = f.kind("DispatchedJob")
-		return job, nil
-	}
-	row, err := f.row(job, now)
-	if err != nil {
-		return nil, err
+	item, err := f.item(job, now)
+	row, isRow := item.(metav1.TableRow)
+	if err != nil || !isRow {
+		return item, err
 	}
 	t := metav1.Table{TypeMeta: f.kind(""), ListMeta: metav1.ListMeta{ResourceVersion: job.ResourceVersion}, Rows: []metav1.TableRow{row}}
 	if withColumns {
@@ -80,16 +77,12 @@ func (f form) one(job *jobview.DispatchedJob, now time.Time, withColumns bool) (
 }
 
 // item makes a Job one of several in a response.
-func (f form) item(job *jobview.DispatchedJob, now time.Time) ([]byte, error) {
-	if !f.table {
-		job.TypeMeta = f.kind("DispatchedJob")
-		return json.Marshal(job)
+func (f form) item(job *jobview.DispatchedJob, now time.Time) (any, error) {
+	if f.table {
+		return f.row(job, now)
 	}
-	row, err := f.row(job, now)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(row)
+	job.TypeMeta = f.kind("DispatchedJob")
+	return job, nil
 }
 
 func columns() []metav1.TableColumnDefinition {

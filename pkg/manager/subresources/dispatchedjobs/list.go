@@ -88,10 +88,14 @@ func (s *Server) items(out *list, jobs []batchv1.Job) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
+		content, err := json.Marshal(item)
+		if err != nil {
+			return nil, err
+		}
 		if len(items) > 0 {
 			items = append(items, ',')
 		}
-		items = append(items, item...)
+		items = append(items, content...)
 	}
 	return items, nil
 }

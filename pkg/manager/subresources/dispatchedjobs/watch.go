@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/jobferry/jobferry/pkg/jobview"
+	"github.com/jobferry/jobferry/pkg/manager/subresources/kubelet"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/util/digest"
 )
@@ -110,12 +111,7 @@ func (w *watcher) pass(event watch.Event) error {
 
 // end sends the hub's error. The hub ends the watch, too.
 func (w *watcher) end(err error) error {
-	said := metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error()}
-	if status, ok := err.(apierrors.APIStatus); ok {
-		said = status.Status()
-	}
-	said.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-	content, err := json.Marshal(said)
+	content, err := json.Marshal(kubelet.StatusOf(err))
 	if err != nil {
 		return err
 	}
