@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/kubectl/pkg/util/templates"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/plugin/access"
@@ -74,7 +75,7 @@ func (c *cli) dashboard(ctx context.Context, port int) error {
 // or the context's.
 func (c *cli) dashboardNamespace(ctx context.Context) (string, error) {
 	own, err := c.namespace()
-	if err != nil || c.hub.Namespace != nil && *c.hub.Namespace != "" {
+	if err != nil || ptr.Deref(c.hub.Namespace, "") != "" {
 		return own, err
 	}
 	reader, err := c.hubClient()
@@ -91,20 +92,14 @@ func (c *cli) dashboardNamespace(ctx context.Context) (string, error) {
 
 // context is the name of the kubeconfig's context; empty: it has none.
 func (c *cli) context() string {
-	if c.hub.Context != nil && *c.hub.Context != "" {
-		return *c.hub.Context
-	}
-	config, err := c.hub.ToRawKubeConfigLoader().RawConfig()
-	if err != nil {
-		return ""
-	}
-	return config.CurrentContext
+	config, _ := c.hub.ToRawKubeConfigLoader().RawConfig() // one that can't be read has none
+	return cmp.Or(ptr.Deref(c.hub.Context, ""), config.CurrentContext)
 }
 
 // hubFlags lead to the same hub in another shell.
 func (c *cli) hubFlags() (flags []string) {
-	if c.hub.KubeConfig != nil && *c.hub.KubeConfig != "" {
-		flags = append(flags, "--kubeconfig", *c.hub.KubeConfig)
+	if file := ptr.Deref(c.hub.KubeConfig, ""); file != "" {
+		flags = append(flags, "--kubeconfig", file)
 	}
 	if context := c.context(); context != "" {
 		flags = append(flags, "--context", context)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -94,6 +95,15 @@ func fromSecret(request *registration.Request, secret *corev1.Secret) {
 			request.PodAccess = []string{}
 		}
 	}
+}
+
+// connectAs connects to the worker of a registration, unless that cluster can't be registered so.
+func (c *cli) connectAs(ctx context.Context, cmd *cobra.Command, f *workerFlags, found registered, r *registration.Request) (*workerAdmin, error) {
+	worker, err := f.connect(ctx, cmd, c)
+	if err != nil {
+		return nil, err
+	}
+	return worker, found.mayBecome(r.Name, r.HubUID, worker.UID)
 }
 
 // mayBecome returns why a cluster can't be registered under a name.

@@ -256,11 +256,8 @@ func (c *cli) register(cmd *cobra.Command, f *registerFlags, name string) error 
 	if f.dryRun.on() {
 		return c.printManifests(cmd, f, request, endpoint)
 	}
-	worker, err := f.worker.connect(ctx, cmd, c)
+	worker, err := c.connectAs(ctx, cmd, &f.worker, found, &request)
 	if err != nil {
-		return err
-	}
-	if err := found.mayBecome(name, request.HubUID, worker.UID); err != nil {
 		return err
 	}
 	if endpoint.Loopback() {

@@ -75,11 +75,8 @@ func (c *cli) rotate(cmd *cobra.Command, f *rotateFlags, name string) error {
 		return access.Advise(fmt.Errorf("worker %s wasn't registered by this plugin: its token isn't known", name),
 			"kubectl jobferry register "+name+" takes it over, with a new token")
 	}
-	worker, err := f.worker.connect(ctx, cmd, c)
+	worker, err := c.connectAs(ctx, cmd, &f.worker, found, &request)
 	if err != nil {
-		return err
-	}
-	if err := found.mayBecome(name, request.HubUID, worker.UID); err != nil {
 		return err
 	}
 	if cmd.Flags().Changed("token-duration") {
@@ -116,11 +113,20 @@ func (r *registrar) swap(ctx context.Context) error {
 	return r.removeAccounts(ctx, r.worker, r.request.HubUID, r.request.Account)
 }
 
-// handOver puts the token into the hub's Secret. It fails if that has changed since it was read.
-func (r *registrar) handOver(ctx context.Context, fresh credentials) error {
+// secret reads the hub's Secret.
+func (r *registrar) secret(ctx context.Context) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	if err := r.hub.Get(ctx, types.NamespacedName{Namespace: r.request.Namespace, Name: r.request.Name}, secret); err != nil {
-		return fmt.Errorf("hub: %w", access.Explain(err))
+		return nil, fmt.Errorf("hub: %w", access.Explain(err))
+	}
+	return secret, nil
+}
+
+// handOver puts the token into the hub's Secret. It fails if that has changed since it was read.
+func (r *registrar) handOver(ctx context.Context, fresh credentials) error {
+	secret, err := r.secret(ctx)
+	if err != nil {
+		return err
 	}
 	kubeconfig, err := boundtoken.Replace(secret.Data[v1alpha1.KubeconfigKey], fresh.token)
 	if err != nil {
@@ -134,12 +140,12 @@ func (r *registrar) handOver(ctx context.Context, fresh credentials) error {
 // isCurrent fails if the hub has another token. After a concurrent rotation, the token in use would
 // be among those that are revoked.
 func (r *registrar) isCurrent(ctx context.Context) error {
-	var secret corev1.Secret
-	if err := r.hub.Get(ctx, types.NamespacedName{Namespace: r.request.Namespace, Name: r.request.Name}, &secret); err != nil {
-		return fmt.Errorf("hub: %w", access.Explain(err))
+	secret, err := r.secret(ctx)
+	if err != nil {
+		return err
 	}
 	if secret.Annotations[v1alpha1.AnnotationAccount] != r.request.Account {
-		return access.Advise(fmt.Errorf("somebody else wrote a new token into the hub's Secret %s: no token was revoked", client.ObjectKeyFromObject(&secret)),
+		return access.Advise(fmt.Errorf("somebody else wrote a new token into the hub's Secret %s: no token was revoked", client.ObjectKeyFromObject(secret)),
 			"rotate again, when no other rotation runs")
 	}
 	return nil

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -139,10 +140,7 @@ func (c *cli) removeFromHub(ctx context.Context, hub client.Client, f *unregiste
 	if worker != nil && known.Status.ClusterUID != "" && known.Status.ClusterUID != worker.UID {
 		return fmt.Errorf("the context %s leads to another cluster than %s: nothing was changed", worker.Context, name)
 	}
-	policy := known.Spec.RemovalPolicy
-	if f.policy != "" {
-		policy = v1alpha1.RemovalPolicy(f.policy)
-	}
+	policy := cmp.Or(v1alpha1.RemovalPolicy(f.policy), known.Spec.RemovalPolicy)
 	if err := c.confirm(f.yes, removalQuestion(known, policy)); err != nil {
 		return err
 	}

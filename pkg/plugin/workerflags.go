@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -53,10 +54,7 @@ func (w *workerFlags) load(cmd *cobra.Command) (*clientcmdapi.Config, string, er
 	if err != nil {
 		return nil, "", fmt.Errorf("kubeconfig of the worker: %w", err)
 	}
-	name := w.context
-	if name == "" {
-		name = config.CurrentContext
-	}
+	name := cmp.Or(w.context, config.CurrentContext)
 	if _, ok := config.Contexts[name]; !ok {
 		return nil, "", usage(cmd, "there is no context %q of the worker in the kubeconfig; kubectl config get-contexts lists them", name)
 	}

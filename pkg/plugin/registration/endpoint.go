@@ -1,6 +1,7 @@
 package registration
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/url"
@@ -32,14 +33,11 @@ func EndpointOf(config *clientcmdapi.Config, context, server string) (Endpoint, 
 		return Endpoint{}, fmt.Errorf("context %q: the kubeconfig has no cluster %q", context, chosen.Cluster)
 	}
 	endpoint := Endpoint{
-		Server: cluster.Server, CA: cluster.CertificateAuthorityData,
+		Server: cmp.Or(server, cluster.Server), CA: cluster.CertificateAuthorityData,
 		TLSServerName: cluster.TLSServerName, ProxyURL: cluster.ProxyURL,
 	}
 	if cluster.InsecureSkipTLSVerify {
 		return Endpoint{}, fmt.Errorf("context %q skips TLS verification, which the hub's manager refuses: set the cluster's certificate-authority-data", context)
-	}
-	if server != "" {
-		endpoint.Server = server
 	}
 	return endpoint, endpoint.check()
 }

@@ -2,8 +2,8 @@ package registration
 
 import (
 	"encoding/json"
-	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,20 +50,12 @@ func appliedTo(present *unstructured.Unstructured) (was applied, err error) {
 // keep copies the applied fields of a map that aren't known.
 func keep(manifest, present *unstructured.Unstructured, applied map[string]json.RawMessage, known map[string]bool, path ...string) {
 	from, _, _ := unstructured.NestedMap(present.Object, path...)
-	to, _, _ := unstructured.NestedMap(manifest.Object, path...)
-	to = maps.Clone(to)
 	for field := range applied {
 		name := strings.TrimPrefix(field, "f:")
 		if value, there := from[name]; there && !known[name] {
-			if to == nil {
-				to = map[string]any{}
-			}
-			to[name] = value
+			// it fails only if a parent is no object
+			_ = unstructured.SetNestedField(manifest.Object, value, append(slices.Clone(path), name)...)
 		}
-	}
-	if to != nil {
-		// it fails only if a parent is no object
-		_ = unstructured.SetNestedMap(manifest.Object, to, path...)
 	}
 }
 

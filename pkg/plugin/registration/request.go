@@ -1,6 +1,7 @@
 package registration
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -63,20 +64,10 @@ func (r Request) Bound() bool { return r.TokenDuration > 0 }
 
 // AccountName is the name of the ServiceAccount in use, or of the one to create. A long-lived token
 // is in a Secret of that name.
-func (r Request) AccountName() string {
-	if r.Account != "" {
-		return r.Account
-	}
-	return r.base()
-}
+func (r Request) AccountName() string { return cmp.Or(r.Account, r.base()) }
 
 // origin is the id of the hub in its workers.
-func (r Request) origin() v1alpha1.Origin {
-	if r.Origin != "" {
-		return r.Origin
-	}
-	return v1alpha1.Origin(r.HubUID)
-}
+func (r Request) origin() v1alpha1.Origin { return cmp.Or(r.Origin, v1alpha1.Origin(r.HubUID)) }
 
 // access returns the settings that decide the permissions.
 func (r Request) access() workeraccess.Settings {
