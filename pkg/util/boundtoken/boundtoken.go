@@ -96,32 +96,33 @@ func mayHaveAlias(raw []byte) bool {
 	return false
 }
 
-// Of returns the token in a kubeconfig's current context; empty: it has none.
-func Of(kubeconfig []byte) string {
+// load reads a kubeconfig, and returns its current context.
+func load(kubeconfig []byte) (*clientcmdapi.Config, *clientcmdapi.Context, error) {
 	config, err := LoadKubeconfig(kubeconfig)
 	if err != nil {
+		return nil, nil, fmt.Errorf("read the kubeconfig: %w", err)
+	}
+	current := config.Contexts[config.CurrentContext]
+	if current == nil {
+		return nil, nil, fmt.Errorf("the kubeconfig has no context %q", config.CurrentContext)
+	}
+	return config, current, nil
+}
+
+// Of returns the token in a kubeconfig's current context; empty: it has none.
+func Of(kubeconfig []byte) string {
+	config, current, err := load(kubeconfig)
+	if err != nil || config.AuthInfos[current.AuthInfo] == nil {
 		return ""
 	}
-	current, ok := config.Contexts[config.CurrentContext]
-	if !ok {
-		return ""
-	}
-	user, ok := config.AuthInfos[current.AuthInfo]
-	if !ok {
-		return ""
-	}
-	return user.Token
+	return config.AuthInfos[current.AuthInfo].Token
 }
 
 // Replace puts a token into a kubeconfig, as the only credential of its current context.
 func Replace(kubeconfig []byte, token string) ([]byte, error) {
-	config, err := LoadKubeconfig(kubeconfig)
+	config, current, err := load(kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("read the kubeconfig: %w", err)
-	}
-	current, ok := config.Contexts[config.CurrentContext]
-	if !ok {
-		return nil, fmt.Errorf("the kubeconfig has no context %q", config.CurrentContext)
+		return nil, err
 	}
 	config.AuthInfos[current.AuthInfo] = &clientcmdapi.AuthInfo{Token: token}
 	return clientcmd.Write(*config)

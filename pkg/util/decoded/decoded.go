@@ -43,23 +43,20 @@ func Message(of reflect.Type, data []byte, limit int64) (bytes int64, refused er
 const unknown = 1 << 40
 
 // Size is about what an object takes that was decoded from protobuf, beside its own struct.
-func Size(o interface{ Marshal() ([]byte, error) }) int64 {
-	data, err := o.Marshal()
-	if err != nil {
-		return unknown
-	}
-	bytes, _ := Message(reflect.TypeOf(o).Elem(), data, math.MaxInt64)
-	return bytes
-}
+func Size(o marshaler) int64 { return sizeOf(o, false) }
 
 // Exact is about what an object takes that is decoded into lists of their lengths, as jsonscan does
 // it, beside its own struct. It's what is allocated, too.
-func Exact(o interface{ Marshal() ([]byte, error) }) int64 {
+func Exact(o marshaler) int64 { return sizeOf(o, true) }
+
+type marshaler interface{ Marshal() ([]byte, error) }
+
+func sizeOf(o marshaler, exact bool) int64 {
 	data, err := o.Marshal()
 	if err != nil {
 		return unknown
 	}
-	e := estimate{left: math.MaxInt64, exact: true}
+	e := estimate{left: math.MaxInt64, exact: exact}
 	e.message(reflect.TypeOf(o).Elem(), data)
 	return math.MaxInt64 - e.left
 }
