@@ -44,16 +44,10 @@ func kindOf(object Object) Kind { return Kind(reflect.TypeOf(object).Elem().Name
 // stamp sets the metadata of a copy. It adds labels, and never removes any. Of annotations that are
 // carried, a copy has just those of its source.
 func stamp(object, source Object, r Rules) {
-	labels, annotations := maps.Clone(object.GetLabels()), maps.Clone(object.GetAnnotations())
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	for key, value := range r.HubKeys.Projected(source.GetLabels()) {
-		labels[key] = value
-	}
+	labels, annotations := map[string]string{}, map[string]string{}
+	maps.Copy(labels, object.GetLabels())
+	maps.Copy(labels, r.HubKeys.Projected(source.GetLabels()))
+	maps.Copy(annotations, object.GetAnnotations())
 	labels[v1alpha1.LabelOrigin] = string(r.Origin)
 	if kindOf(source) == ServiceAccount {
 		maps.DeleteFunc(annotations, func(key, _ string) bool { return r.AccountAnnotations.Has(key) })

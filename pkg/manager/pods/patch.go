@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // statusPatch writes a report to a shadow, as a strategic merge: conditions that the report hasn't
@@ -40,7 +39,7 @@ func conditionsOf(from []corev1.PodCondition) []map[string]any {
 		c := &from[i]
 		all = append(all, map[string]any{
 			"type": c.Type, "status": c.Status, "reason": orNull(c.Reason), "message": orNull(c.Message),
-			"lastTransitionTime": timeOrNull(c.LastTransitionTime),
+			"lastTransitionTime": orNull(c.LastTransitionTime),
 		})
 	}
 	return all
@@ -50,16 +49,9 @@ func ofContainers(to *shadow, from []corev1.ContainerStatus) []corev1.ContainerS
 	return slices.DeleteFunc(slices.Clone(from), func(c corev1.ContainerStatus) bool { return !to.hasContainer(c.Name) })
 }
 
-func orNull(s string) any {
-	if s == "" {
+func orNull[T comparable](value T) any {
+	if value == *new(T) {
 		return nil
 	}
-	return s
-}
-
-func timeOrNull(t metav1.Time) any {
-	if t.IsZero() {
-		return nil
-	}
-	return t
+	return value
 }

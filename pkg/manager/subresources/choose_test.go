@@ -108,7 +108,9 @@ func TestSelectorsOfAWorkerAreCheap(t *testing.T) {
 		job.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{expression}}
 		var err error
 		took := costtest.Of(func() {
-			_, err = locate(&link{worker: "w"}, job).eachChunk(t.Context(), nil, podChoice{}, maxPodBytes, nil)
+			at := &location{link: &link{worker: "w"}}
+			at.selector, at.unselectable = selectorOf(job)
+			_, err = at.eachChunk(t.Context(), nil, podChoice{}, maxPodBytes, nil)
 		})
 		if took > most || kubelet.StatusOf(err).Code != http.StatusServiceUnavailable {
 			t.Errorf("%d values: %d MiB were allocated, code %d", len(expression.Values), took>>20, kubelet.StatusOf(err).Code)

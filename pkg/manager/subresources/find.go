@@ -75,17 +75,11 @@ func (f *finder) find(ctx context.Context, req *request) (*placed, error) {
 // there is none.
 func (p *placed) at(ctx context.Context, worker string) (at *location, err error) {
 	err = p.mirror(ctx, worker, func(l *link, found *batchv1.Job) error {
-		at = locate(l, found)
-		at.job.Namespace, at.job.Name, at.timeout = p.job.Namespace, p.job.Name, p.timeout
+		at = &location{link: l, job: metav1.ObjectMeta{Namespace: p.job.Namespace, Name: p.job.Name, UID: found.UID}, timeout: p.timeout}
+		at.selector, at.unselectable = selectorOf(found)
 		return nil
 	})
 	return at, err
-}
-
-func locate(l *link, mirror *batchv1.Job) *location {
-	at := &location{link: l, job: metav1.ObjectMeta{UID: mirror.UID}}
-	at.selector, at.unselectable = selectorOf(mirror)
-	return at
 }
 
 // mirror calls do with the Job's mirror in a worker, or returns an API status error that says why
