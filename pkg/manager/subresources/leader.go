@@ -137,7 +137,7 @@ const peerPath = "/leader/namespaces/{namespace}/jobs/{name}/why"
 const maxPeerBytes = 8 << 20
 
 func (l *leader) ask(ctx context.Context, address string, job types.NamespacedName) (*v1alpha1.PlacementExplanation, error) {
-	own, err := l.own()
+	trust, err := l.trust()
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (l *leader) ask(ctx context.Context, address string, job types.NamespacedNa
 		return nil, err
 	}
 	transport := &http.Transport{
-		TLSClientConfig: own.client, DisableKeepAlives: true,
+		TLSClientConfig: trust, DisableKeepAlives: true,
 		DialContext: (&net.Dialer{Timeout: l.dialTimeout}).DialContext, TLSHandshakeTimeout: l.dialTimeout,
 	}
 	web := &http.Client{Transport: transport, CheckRedirect: noRedirect}
@@ -171,33 +171,24 @@ func (l *leader) ask(ctx context.Context, address string, job types.NamespacedNa
 	return explanation, json.Unmarshal(content, explanation)
 }
 
-// ownCertificate is the certificate of all replicas.
-type ownCertificate struct {
-	leaf   *x509.Certificate
-	client *tls.Config
-}
+// own is the certificate of all replicas.
+func (l *leader) own() (*tls.Certificate, error) { return l.certificate(&tls.ClientHelloInfo{}) }
 
-func (l *leader) own() (*ownCertificate, error) {
-	pair, err := l.certificate(&tls.ClientHelloInfo{})
+// trust trusts the leader by exactly this certificate, whoever issued it.
+func (l *leader) trust() (*tls.Config, error) {
+	own, err := l.own()
 	if err != nil {
 		return nil, err
 	}
-	leaf := pair.Leaf
-	if leaf == nil {
-		if leaf, err = x509.ParseCertificate(pair.Certificate[0]); err != nil {
-			return nil, err
-		}
-	}
-	if len(leaf.DNSNames) == 0 {
+	if len(own.Leaf.DNSNames) == 0 {
 		return nil, errors.New("the serving certificate has no DNS name")
 	}
-	// The leader is trusted by exactly this certificate, whoever issued it.
 	peers := x509.NewCertPool()
-	peers.AddCert(leaf)
-	return &ownCertificate{leaf, &tls.Config{
-		MinVersion: tls.VersionTLS12, RootCAs: peers, ServerName: leaf.DNSNames[0],
-		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return pair, nil },
-	}}, nil
+	peers.AddCert(own.Leaf)
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, RootCAs: peers, ServerName: own.Leaf.DNSNames[0],
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return own, nil },
+	}, nil
 }
 
 // isPeer reports whether a request is from another replica: TLS has proved that it has the key.
@@ -206,7 +197,7 @@ func (l *leader) isPeer(r *http.Request) bool {
 		return false
 	}
 	own, err := l.own()
-	return err == nil && own.leaf.Equal(r.TLS.PeerCertificates[0])
+	return err == nil && own.Leaf.Equal(r.TLS.PeerCertificates[0])
 }
 
 // servePeer answers another replica, if this one leads.

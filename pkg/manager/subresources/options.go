@@ -66,7 +66,8 @@ type Endpoint struct {
 	Address string
 	// Listener is used instead of Address.
 	Listener net.Listener
-	// Certificate is presented to the hub's API server. Required with an address.
+	// Certificate is presented to the hub's API server. It has its leaf, as tls.X509KeyPair returns
+	// it. Required with an address.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 }
 

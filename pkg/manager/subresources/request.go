@@ -62,9 +62,8 @@ func unknownPath(r *http.Request) error {
 	for _, s := range all() {
 		names = append(names, s.name)
 	}
-	return &apierrors.StatusError{ErrStatus: failure(http.StatusNotFound, "NotFound", fmt.Sprintf(
-		"there is nothing at %q: it's %s/namespaces/NAMESPACE/jobs/NAME/ with one of %s, or .../%s",
-		shorten(r.URL.Path), apiRoot, strings.Join(names, ", "), dispatchedJobsName))}
+	return notFound("there is nothing at %q: it's %s/namespaces/NAMESPACE/jobs/NAME/ with one of %s, or .../%s",
+		shorten(r.URL.Path), apiRoot, strings.Join(names, ", "), dispatchedJobsName)
 }
 
 // commonParams are added by clients to any query.

@@ -34,7 +34,7 @@ func notYet(format string, args ...any) error {
 	return statusError(http.StatusConflict, metav1.StatusReasonConflict, format, args...)
 }
 
-// notFound is for Pods; for a hub Job, the hub's own error is returned.
+// notFound is for Pods and paths; for a hub Job, the hub's own error is returned.
 func notFound(format string, args ...any) error {
 	return statusError(http.StatusNotFound, metav1.StatusReasonNotFound, format, args...)
 }

@@ -61,7 +61,11 @@ func issue(t *testing.T) tls.Certificate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tls.Certificate{Certificate: [][]byte{content}, PrivateKey: key}
+	leaf, err := x509.ParseCertificate(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{content}, PrivateKey: key, Leaf: leaf}
 }
 
 // replica of the manager, with a certificate.
