@@ -94,14 +94,14 @@ const workersShown = 10
 // checkWorker fails if the hub has no worker of a name, and names those that it has. Users of a
 // namespace may not list them: then nobody knows.
 func checkWorker(ctx context.Context, hub client.Client, name string) error {
-	workers, err := seenWorkers(ctx, hub)
+	workers, err := listWorkers(ctx, hub)
 	switch {
 	case apierrors.IsForbidden(err):
 		return nil
 	case err != nil:
 		return access.Explain(err)
 	}
-	return registered(workers).check(name)
+	return workers.check(name)
 }
 
 // check fails if a worker isn't among those of the hub.

@@ -23,7 +23,7 @@ const completionTimeout = 3 * time.Second
 // completeWorkers completes names of WorkerClusters, for up to that many arguments; -1: any number.
 func (c *cli) completeWorkers(most int) cobra.CompletionFunc {
 	return c.completeNames(most, func(ctx context.Context, hub client.Client) ([]string, error) {
-		workers, err := seenWorkers(ctx, hub)
+		workers, err := listWorkers(ctx, hub)
 		return namesOf(workers), err
 	})
 }

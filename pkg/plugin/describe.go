@@ -86,7 +86,7 @@ func (c *cli) gatherDescription(ctx context.Context, name string) (show.Descript
 		return show.Description{}, err
 	}
 	d := show.Description{Job: job}
-	d.Workers, _ = seenWorkers(ctx, hub) // a user who may not see them sees the rest
+	d.Workers, _ = listWorkers(ctx, hub) // a user who may not see them sees the rest
 	var reading sync.WaitGroup
 	if workers := shards.WorkersOf(job); len(workers) > 0 {
 		reading.Go(func() { d.Mirrors, d.Problems = subresources.MirrorsOf(ctx, workers) })

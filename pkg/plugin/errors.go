@@ -36,7 +36,8 @@ func usage(cmd *cobra.Command, format string, args ...any) error {
 	return &usageError{cmd.CommandPath(), fmt.Errorf(format, args...)}
 }
 
-// alsoCheck has a command check its flags when it checks its arguments: before it asks anybody.
+// alsoCheck has a command check its flags after its arguments, before it asks anybody. The command
+// has Args already.
 func alsoCheck(cmd *cobra.Command, check func(*cobra.Command) error) {
 	arguments := cmd.Args
 	cmd.Args = func(cmd *cobra.Command, args []string) error {

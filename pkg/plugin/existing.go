@@ -23,6 +23,14 @@ import (
 // registered is the workers of the hub.
 type registered []v1alpha1.WorkerCluster
 
+// listWorkers returns the workers of the hub. It fails for users of a namespace who may not see
+// them, and if there is no Jobferry.
+func listWorkers(ctx context.Context, hub client.Client) (registered, error) {
+	var workers v1alpha1.WorkerClusterList
+	err := hub.List(ctx, &workers)
+	return workers.Items, err
+}
+
 // existing reads the present registration; if there is none, the request has only its names.
 func (c *cli) existing(ctx context.Context, hub client.Client, name string) (registration.Request, registered, error) {
 	request := registration.Request{Name: name, Namespace: c.systemNamespace}
@@ -30,7 +38,7 @@ func (c *cli) existing(ctx context.Context, hub client.Client, name string) (reg
 	if request.HubUID, err = access.UID(ctx, hub); err != nil {
 		return request, nil, fmt.Errorf("hub: %w", access.Explain(err))
 	}
-	workers, err := seenWorkers(ctx, hub)
+	workers, err := listWorkers(ctx, hub)
 	if err != nil {
 		return request, nil, fmt.Errorf("hub: %w", access.Explain(err))
 	}

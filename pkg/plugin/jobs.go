@@ -106,7 +106,7 @@ func (c *cli) jobs(cmd *cobra.Command, f *listFlags, out output, names []string)
 	if !out.asTable() && !f.watch && len(f.states) == 0 && f.sortBy == "" {
 		return out.printNamed(c, names, found.JobList) // nothing else is shown of them
 	}
-	workers, unseen := seenWorkers(cmd.Context(), hub)
+	workers, unseen := listWorkers(cmd.Context(), hub)
 	around := c.around(cmd.Context(), hub, found, workers)
 	found.Items = slices.DeleteFunc(found.Items, func(job batchv1.Job) bool { return !f.isInState(&job, around(&job)) })
 	if err := sortJobs(cmd, found.Items, around, f.sortBy); err != nil {
@@ -235,14 +235,6 @@ func (f *jobsFlags) isOnWorker(job *batchv1.Job) bool {
 // ours returns the Jobs that Jobferry runs.
 func ours(jobs []batchv1.Job) []batchv1.Job {
 	return slices.DeleteFunc(jobs, func(job batchv1.Job) bool { return !mirror.Managed(&job) })
-}
-
-// seenWorkers are those of the hub; nil and why: users of a namespace may not see them, or there is
-// no Jobferry.
-func seenWorkers(ctx context.Context, hub client.Client) ([]v1alpha1.WorkerCluster, error) {
-	var workers v1alpha1.WorkerClusterList
-	err := hub.List(ctx, &workers)
-	return workers.Items, err
 }
 
 // around reads what is known of Jobs beside themselves: their events, if one of them is unfinished,

@@ -67,11 +67,10 @@ func (c *cli) move(ctx context.Context, name, to string, dryRun cmdutil.DryRunSt
 	if err != nil {
 		return err
 	}
-	all, err := seenWorkers(ctx, hub)
+	workers, err := listWorkers(ctx, hub)
 	if err != nil {
 		return access.Explain(err)
 	}
-	workers := registered(all)
 	if err := workers.check(to); err != nil {
 		return err
 	}

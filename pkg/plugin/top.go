@@ -68,7 +68,7 @@ func (c *cli) top(cmd *cobra.Command, f *jobsFlags, out *report) error {
 
 // topWorkers are nil if the user lacks permission to list them.
 func (c *cli) topWorkers(ctx context.Context, hub client.Client) ([]v1alpha1.WorkerCluster, error) {
-	workers, err := seenWorkers(ctx, hub)
+	workers, err := listWorkers(ctx, hub)
 	if apierrors.IsForbidden(err) {
 		c.say("You lack permission to list the workers.")
 		return nil, nil

@@ -109,7 +109,7 @@ func (c *cli) unregister(cmd *cobra.Command, f *unregisterFlags, name string) er
 // checkName fails if the cluster is registered under another name. With a mistyped name, unregister
 // would otherwise cut the hub off from that worker.
 func checkName(ctx context.Context, hub client.Client, name string, worker *workerAdmin) error {
-	workers, err := seenWorkers(ctx, hub)
+	workers, err := listWorkers(ctx, hub)
 	if client.IgnoreNotFound(err) != nil { // a hub without Jobferry has none
 		return fmt.Errorf("hub: %w", access.Explain(err))
 	}

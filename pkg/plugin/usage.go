@@ -123,7 +123,7 @@ func usedBy(jobs []batchv1.Job, worker string, now time.Time, since time.Duratio
 
 // addCosts adds the costs, unless the user lacks permission to list the workers.
 func (c *cli) addCosts(ctx context.Context, hub client.Client, used []show.NamespaceUsage) {
-	workers, err := seenWorkers(ctx, hub)
+	workers, err := listWorkers(ctx, hub)
 	if err != nil {
 		c.say("The costs can't be told: %v", access.Explain(err))
 		return

@@ -153,7 +153,7 @@ func packedJob(object any) (*Job, error) {
 	return held, nil
 }
 
-// anyJob only says of which kind it is.
+// anyJob tells GetInformer the kind. Nothing else of it is read.
 var anyJob = &batchv1.Job{}
 
 // jobs is the store of the informer of Jobs, when it has synced.

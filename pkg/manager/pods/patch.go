@@ -39,7 +39,7 @@ func conditionsOf(from []corev1.PodCondition) []map[string]any {
 		c := &from[i]
 		all = append(all, map[string]any{
 			"type": c.Type, "status": c.Status, "reason": orNull(c.Reason), "message": orNull(c.Message),
-			"lastTransitionTime": orNull(c.LastTransitionTime),
+			"lastTransitionTime": c.LastTransitionTime,
 		})
 	}
 	return all
@@ -49,9 +49,9 @@ func ofContainers(to *shadow, from []corev1.ContainerStatus) []corev1.ContainerS
 	return slices.DeleteFunc(slices.Clone(from), func(c corev1.ContainerStatus) bool { return !to.hasContainer(c.Name) })
 }
 
-func orNull[T comparable](value T) any {
-	if value == *new(T) {
+func orNull(text string) any {
+	if text == "" {
 		return nil
 	}
-	return value
+	return text
 }

@@ -141,23 +141,23 @@ func (d Description) candidates() Table {
 
 // placeable tells whether a Job can be placed on a worker, as far as the hub's objects show. It
 // checks in the order of placement.
-func placeable(job *batchv1.Job, w *v1alpha1.WorkerCluster) Word {
+func placeable(job *batchv1.Job, w *v1alpha1.WorkerCluster) Cell {
 	selector, err := selectors.Parse(job.Annotations[v1alpha1.AnnotationClusterSelector])
 	switch {
 	case shards.IsOn(job, w.Name):
-		return Word{"the Job is here", toneGood}
+		return Cell{"the Job is here", toneGood}
 	case err != nil:
-		return Word{fmt.Sprintf("the selector is invalid: %v", err), toneBad}
+		return Cell{fmt.Sprintf("the selector is invalid: %v", err), toneBad}
 	case !selector.Matches(labels.Set(w.Labels)):
-		return Word{"doesn't match the selector", toneFaint}
+		return Cell{"doesn't match the selector", toneFaint}
 	case !isPreferred(job, w):
-		return Word{"doesn't match the preference", toneFaint}
+		return Cell{"doesn't match the preference", toneFaint}
 	case !meta.IsStatusConditionTrue(w.Status.Conditions, v1alpha1.ConditionReady):
-		return Word{"not ready", toneBad}
+		return Cell{"not ready", toneBad}
 	case !meta.IsStatusConditionTrue(w.Status.Conditions, v1alpha1.ConditionSchedulable):
-		return Word{"takes no new Jobs" + whyUnschedulable(w), toneWarn}
+		return Cell{"takes no new Jobs" + whyUnschedulable(w), toneWarn}
 	default:
-		return Word{Text: "can be chosen, if the Job fits"}
+		return Cell{Text: "can be chosen, if the Job fits"}
 	}
 }
 

@@ -50,8 +50,8 @@ func SeenWorkers(workers []v1alpha1.WorkerCluster) jobview.Workers {
 	return jobview.WorkersAmong(all)
 }
 
-func jobRow(job *jobview.DispatchedJob, now time.Time, columns JobColumns) []Word {
-	var cells []Word
+func jobRow(job *jobview.DispatchedJob, now time.Time, columns JobColumns) []Cell {
+	var cells []Cell
 	if columns.Namespace {
 		cells = row(job.Namespace)
 	}
@@ -77,4 +77,4 @@ var stateTones = map[jobview.State]string{
 }
 
 // JobState is the state of a hub Job.
-func JobState(s jobview.State) Word { return Word{string(s), stateTones[s]} }
+func JobState(s jobview.State) Cell { return Cell{string(s), stateTones[s]} }

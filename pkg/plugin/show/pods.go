@@ -84,28 +84,28 @@ func PodContainers(pod *corev1.Pod) (ready string, restarts int) {
 
 // PodState is the state of a Pod as kubectl shows it: the reason of a container that waits or
 // failed comes before the phase.
-func PodState(pod *corev1.Pod) Word {
+func PodState(pod *corev1.Pod) Cell {
 	if pod.DeletionTimestamp != nil {
-		return Word{"Terminating", toneWarn}
+		return Cell{"Terminating", toneWarn}
 	}
 	if pod.Status.Phase == corev1.PodSucceeded {
-		return Word{"Completed", toneGood}
+		return Cell{"Completed", toneGood}
 	}
 	if reason := containerProblem(pod); reason != "" {
-		return Word{reason, toneBad}
+		return Cell{reason, toneBad}
 	}
 	if reason := brief(pod.Status.Reason); reason != "" {
-		return Word{reason, toneBad}
+		return Cell{reason, toneBad}
 	}
 	switch {
 	case pod.Status.Phase == corev1.PodFailed:
-		return Word{"Failed", toneBad}
+		return Cell{"Failed", toneBad}
 	case pod.Status.Phase == corev1.PodRunning && !podutils.IsPodReady(pod):
-		return Word{"Running", toneWarn}
+		return Cell{"Running", toneWarn}
 	case pod.Status.Phase == corev1.PodRunning:
-		return Word{"Running", toneGood}
+		return Cell{"Running", toneGood}
 	default:
-		return Word{cmp.Or(brief(string(pod.Status.Phase)), none), toneWarn}
+		return Cell{cmp.Or(brief(string(pod.Status.Phase)), none), toneWarn}
 	}
 }
 

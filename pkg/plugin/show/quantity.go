@@ -25,14 +25,14 @@ func bar(share float64) string {
 }
 
 // usage draws a bar and the numbers of one resource of a worker: requested of allocatable.
-func usage(w *v1alpha1.WorkerCluster, name corev1.ResourceName) Word {
+func usage(w *v1alpha1.WorkerCluster, name corev1.ResourceName) Cell {
 	total, known := w.Status.Allocatable[name]
 	if !known || total.IsZero() {
-		return Word{Text: none}
+		return Cell{Text: none}
 	}
 	used := w.Status.Requested[name]
 	share := used.AsApproximateFloat64() / total.AsApproximateFloat64()
-	return Word{fmt.Sprintf("%s %s/%s", bar(share), Amount(name, used), Amount(name, total)), Pressure(share)}
+	return Cell{fmt.Sprintf("%s %s/%s", bar(share), Amount(name, used), Amount(name, total)), Pressure(share)}
 }
 
 // Pressure is the tone of a share of a resource that is in use.

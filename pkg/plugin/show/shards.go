@@ -50,14 +50,14 @@ func (d Description) shards(placement shards.Placement) Table {
 }
 
 // shardState is what changes about a shard.
-func shardState(s shards.Shard) Word {
+func shardState(s shards.Shard) Cell {
 	switch {
 	case s.Stopping:
-		return Word{"stopping", toneWarn}
+		return Cell{"stopping", toneWarn}
 	case s.Returning != "":
-		return Word{"returning " + shorten(s.Returning), toneWarn}
+		return Cell{"returning " + shorten(s.Returning), toneWarn}
 	default:
-		return Word{Text: none}
+		return Cell{Text: none}
 	}
 }
 

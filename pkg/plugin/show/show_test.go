@@ -266,7 +266,7 @@ func TestRateAndETA(t *testing.T) {
 func TestNothingControlsTheTerminal(t *testing.T) {
 	const evil = "a\x1b]0;title\x07\x1b[2J\u009b31m\u202eb\nc"
 	var out strings.Builder
-	table := Table{Header: []string{"NAME", evil}, Rows: [][]Word{{{Text: evil}, {evil, toneBad}}}}
+	table := Table{Header: []string{"NAME", evil}, Rows: [][]Cell{{{Text: evil}, {evil, toneBad}}}}
 	if err := table.Write(&out, Palette{}); err != nil {
 		t.Fatal(err)
 	}

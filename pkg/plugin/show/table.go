@@ -23,8 +23,8 @@ const (
 	toneFaint = "faint"
 )
 
-// Word is a text with its tone.
-type Word struct{ Text, Tone string }
+// Cell is a text with its tone, as the terminal and the dashboard show it.
+type Cell struct{ Text, Tone string }
 
 // Palette has an escape sequence for each tone; the zero value has no colours. The sequences are of
 // one length: the table's writer counts their characters, which every cell then has.
@@ -48,12 +48,12 @@ func (p Palette) paint(tone, text string) string {
 // none stands for what isn't known or doesn't apply.
 const none = "-"
 
-// row makes cells of values: a Word stays as it is, and an unset number is none.
-func row(values ...any) []Word {
-	cells := make([]Word, len(values))
+// row makes cells of values: a Cell stays as it is, and an unset number is none.
+func row(values ...any) []Cell {
+	cells := make([]Cell, len(values))
 	for i, value := range values {
 		switch value := value.(type) {
-		case Word:
+		case Cell:
 			cells[i] = value
 		case *int32:
 			cells[i].Text = none
@@ -70,7 +70,7 @@ func row(values ...any) []Word {
 // Table has a column for each word of its header.
 type Table struct {
 	Header []string
-	Rows   [][]Word
+	Rows   [][]Cell
 }
 
 // Write writes the table with its columns aligned, as kubectl does.
@@ -103,11 +103,11 @@ const maxCell = text.MaxMessage
 func (w *TableWriter) Write(t Table) error {
 	rows := t.Rows
 	if !w.headed {
-		head := make([]Word, len(t.Header))
+		head := make([]Cell, len(t.Header))
 		for i, title := range t.Header {
 			head[i].Text = title
 		}
-		rows = append([][]Word{head}, rows...)
+		rows = append([][]Cell{head}, rows...)
 	}
 	w.headed = true
 	for _, cells := range rows {

@@ -24,7 +24,7 @@ func TestLongCells(t *testing.T) {
 	const rows, size = 100, 1 << 20
 	long := strings.Repeat("x", size)
 	pods, events := make([]corev1.Pod, rows), make([]corev1.Event, rows)
-	cells := make([][]Word, rows)
+	cells := make([][]Cell, rows)
 	for i := range rows {
 		pods[i] = pod("a", "1", time.Minute, corev1.PodRunning)
 		events[i] = event("a", "Normal", "Created", "made", time.Minute)
@@ -49,7 +49,7 @@ func TestLongCells(t *testing.T) {
 			t.Errorf("%s: %d bytes in %d writes, want %d bytes at most", name, out.bytes, out.writes, row.most)
 		}
 	}
-	if got := render(t, Table{Header: []string{"A", "B"}, Rows: [][]Word{row("a", long), row("b", "c")}}); len(got) < size || len(got) > size+100 {
+	if got := render(t, Table{Header: []string{"A", "B"}, Rows: [][]Cell{row("a", long), row("b", "c")}}); len(got) < size || len(got) > size+100 {
 		t.Errorf("%d bytes, want the whole text in the last column", len(got))
 	}
 }

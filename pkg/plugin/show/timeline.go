@@ -53,7 +53,7 @@ func Timeline(entries []Entry, now time.Time) Table {
 		}
 		kind := strings.ToLower(brief(e.InvolvedObject.Kind))
 		t.Rows = append(t.Rows, row(eventAge(e, now), entry.From, kind+"/"+e.InvolvedObject.Name,
-			Word{brief(e.Type), tone}, brief(e.Reason), e.Message))
+			Cell{brief(e.Type), tone}, brief(e.Reason), e.Message))
 	}
 	return t
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // answers are the words for the manager's, and their tones.
-var answers = map[v1alpha1.PlacementAnswer]Word{
+var answers = map[v1alpha1.PlacementAnswer]Cell{
 	v1alpha1.PlacementFitsNow:          {"fits now", toneGood},
 	v1alpha1.PlacementFitsAfterScaleUp: {"after scale-up", toneGood},
 	v1alpha1.PlacementFitsLater:        {"fits later", toneWarn},
@@ -85,16 +85,16 @@ func whyTable(e *v1alpha1.PlacementExplanation, wide bool) Table {
 }
 
 // Answer is the manager's answer about a worker.
-func Answer(answer v1alpha1.PlacementAnswer) Word {
+func Answer(answer v1alpha1.PlacementAnswer) Cell {
 	if word, known := answers[answer]; known {
 		return word
 	}
-	return Word{Text: Printable(string(answer))} // of a newer manager
+	return Cell{Text: Printable(string(answer))} // of a newer manager
 }
 
 // answerOf is the answer of a worker. One that could never hold all Pods of a Job at once may start
 // the Job with those that it can hold.
-func answerOf(w *v1alpha1.WorkerExplanation, wanted int64) Word {
+func answerOf(w *v1alpha1.WorkerExplanation, wanted int64) Cell {
 	answer := Answer(w.Answer)
 	if w.Answer == v1alpha1.PlacementFitsNow && w.PodsNow != nil && *w.PodsNow < wanted {
 		answer.Text = "fits in part"

@@ -30,12 +30,12 @@ var limitTones = map[string]string{
 }
 
 // WorkerState is the state of a worker, and its reason in parentheses.
-func WorkerState(w *v1alpha1.WorkerCluster) Word {
+func WorkerState(w *v1alpha1.WorkerCluster) Cell {
 	state, reason := jobview.WorkerStateOf(w)
 	if reason == "" {
-		return Word{string(state), workerTones[state]}
+		return Cell{string(state), workerTones[state]}
 	}
-	return Word{Printable(fmt.Sprintf("%s (%s)", state, reason)), cmp.Or(limitTones[reason], workerTones[state])}
+	return Cell{Printable(fmt.Sprintf("%s (%s)", state, reason)), cmp.Or(limitTones[reason], workerTones[state])}
 }
 
 // Workers is the table of WorkerClusters.
@@ -56,7 +56,7 @@ func Workers(items []v1alpha1.WorkerCluster, now time.Time, wide bool) Table {
 	return t
 }
 
-func wideWorker(w *v1alpha1.WorkerCluster, now time.Time) []Word {
+func wideWorker(w *v1alpha1.WorkerCluster, now time.Time) []Cell {
 	contact := none // of a worker in touch, it's as old as the last change of its status
 	if w.Status.LastContactTime != nil && jobview.IsOutOfTouch(w) {
 		contact = age(now, *w.Status.LastContactTime)

@@ -70,8 +70,8 @@ func (q *Queue) Remove(key types.NamespacedName) {
 // Has reports whether an object waits.
 func (q *Queue) Has(key types.NamespacedName) bool { return q.at[key] != nil }
 
-// Ahead is how many turns come before that of an object that waits, if no others come. It counts
-// those of its namespace that have left from behind it, too few at worst.
+// Ahead is how many turns come before that of an object that waits, if no others come. It's too few
+// if objects behind it have left.
 func (q *Queue) Ahead(key types.NamespacedName) int {
 	own := q.of[key.Namespace]
 	before := max(q.at[key].Value.(place).before-own.Value.(*namespaceNames).left, 0)

@@ -46,10 +46,14 @@ func TestAhead(t *testing.T) {
 	}
 	q.Next(1)
 	key := types.NamespacedName{Namespace: "many", Name: "3"}
-	for want := q.Ahead(key); q.Has(key); want-- {
+	want := q.Ahead(key)
+	for ; q.Has(key); want-- {
 		if got := q.Ahead(key); got != want {
 			t.Errorf("%d turns come first, want %d", got, want)
 		}
 		q.Next(1)
+	}
+	if want != -1 {
+		t.Errorf("its turn came when %d turns were to come first", want+1)
 	}
 }

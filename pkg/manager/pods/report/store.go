@@ -21,9 +21,11 @@ const maxPods = 200_000
 // shown.
 const longPast = 5 * time.Minute
 
-// maxRefilled bounds the bytes of the reports that a Store got by Refill, which the feed doesn't
-// count, except those up to smallReport.
-const maxRefilled, smallReport = 8 << 20, 256
+// maxRefilled bounds what the reports that a Store got by Refill have beyond smallReport each: the
+// feed doesn't count them.
+const maxRefilled, smallReport = 8 << 20, 512
+
+func beyondSmall(report string) int { return max(len(report)-smallReport, 0) }
 
 // Pod is what is known of a worker's Pod.
 type Pod struct {
@@ -94,7 +96,7 @@ type Store struct {
 	names map[types.NamespacedName]*held
 	uids  map[types.UID]*held
 	jobs  map[types.UID]*job
-	// refilled is the bytes of the reports that were.
+	// refilled is what the reports that were have beyond smallReport each.
 	refilled int
 }
 
@@ -206,7 +208,7 @@ func (s *Store) update(pod *corev1.Pod, adds bool) (name types.NamespacedName, c
 		}
 		p = s.add(pod, owner)
 	}
-	if !adds && len(report) > smallReport && s.refilled+len(report) > maxRefilled {
+	if beyond := beyondSmall(report); !adds && beyond > 0 && s.refilled+beyond > maxRefilled {
 		return name, false, true
 	}
 	name = types.NamespacedName{Namespace: p.job.namespace, Name: p.name}
@@ -228,7 +230,7 @@ func (s *Store) update(pod *corev1.Pod, adds bool) (name types.NamespacedName, c
 // count counts the report of a Pod, if it was refilled.
 func (s *Store) count(p *held, by int) {
 	if p.refilled {
-		s.refilled += by * len(p.report)
+		s.refilled += by * beyondSmall(p.report)
 	}
 }
 

@@ -19,7 +19,8 @@ const (
 	maxSizes = 10
 	// maxTemplates bounds the templates of all: each is tried for each Job.
 	maxTemplates = 200
-	// maxRemembered bounds the sizes of all pools that are remembered though no node has them now.
+	// maxRemembered bounds the sizes of all pools that are remembered though no node has them now. The
+	// pools have equal shares.
 	maxRemembered = 100
 	// maxNodeLabels and maxLabelBytes bound the labels of a node that shows what others will be, and
 	// maxNodeResources the resources of all that show it together: each of these others has them all.
@@ -63,12 +64,11 @@ func (o *Observed) Update(pools NodePools, status string, nodes []*capacity.Node
 			byPool[name] = append(byPool[name], n)
 		}
 	}
-	left := maxRemembered
 	for i := range next.Pools {
 		p := &next.Pools[i]
 		sizes := sizesOf(p, byPool[p.Name])
 		if o != nil {
-			left -= remember(sizes, o.sizes[p.Name], left)
+			remember(sizes, o.sizes[p.Name], min(maxSizes, max(1, maxRemembered/len(next.Pools))))
 		}
 		next.sizes[p.Name] = sizes
 	}
@@ -94,7 +94,7 @@ func sizesOf(pool *NodePool, nodes []*capacity.Node) map[string]size {
 	for _, n := range nodes {
 		kind := n.Object.Labels[corev1.LabelInstanceTypeStable]
 		known, is := sizes[kind]
-		if !suits(n.Object) || hasManyLabels(n.Object) || len(known.whole.Others) > maxNodeResources || !is && len(sizes) >= maxSizes {
+		if !suits(n.Object) || hasLargeLabels(n.Object) || len(known.whole.Others) > maxNodeResources || !is && len(sizes) >= maxSizes {
 			continue
 		}
 		sizes[kind] = size{whole: known.whole.Max(n.Allocatable), idle: known.idle.Max(n.Idle), labels: n.Object.Labels}
@@ -102,7 +102,7 @@ func sizesOf(pool *NodePool, nodes []*capacity.Node) map[string]size {
 	return sizes
 }
 
-func hasManyLabels(node *corev1.Node) bool {
+func hasLargeLabels(node *corev1.Node) bool {
 	bytes := 0
 	for key, value := range node.Labels {
 		bytes += len(key) + len(value)
@@ -110,15 +110,16 @@ func hasManyLabels(node *corev1.Node) bool {
 	return bytes > maxLabelBytes || len(node.Labels) > maxNodeLabels
 }
 
-// remember adds sizes that were there before, up to a number.
-func remember(sizes, before map[string]size, most int) (added int) {
+// remember adds sizes that were there before, until there are so many.
+func remember(sizes, before map[string]size, most int) {
 	for _, kind := range slices.Sorted(maps.Keys(before)) {
-		if _, is := sizes[kind]; !is && len(sizes) < maxSizes && added < most {
+		if len(sizes) >= most {
+			return
+		}
+		if _, is := sizes[kind]; !is {
 			sizes[kind] = before[kind]
-			added++
 		}
 	}
-	return added
 }
 
 // SaysTheSame reports whether the autoscaler is as it was before, whatever the nodes show, and
@@ -202,5 +203,5 @@ func (o *Observed) Missing(spec *v1alpha1.Autoscaling) string {
 		return ""
 	}
 	return "no nodes are expected of NodePools " + strings.Join(unsized[:min(len(unsized), maxNamed)], ", ") +
-		": no node of them has been seen (one with more than " + strconv.Itoa(maxNodeLabels) + " labels, or 32 KiB of them, isn't looked at), and spec.autoscaling has no nodeTemplates of these names"
+		": no node of them has been seen (one with more than " + strconv.Itoa(maxNodeLabels) + " labels, or " + strconv.Itoa(maxLabelBytes>>10) + " KiB of them, isn't looked at), and spec.autoscaling has no nodeTemplates of these names"
 }

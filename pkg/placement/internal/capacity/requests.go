@@ -28,7 +28,7 @@ const MaxOthers = 16
 
 // requestsOf is what a Pod requests, without the amounts of zero that no node needs to have for it.
 // Of more extended resources than MaxOthers, those are left out that come last in the order of
-// names. The caller must not change it.
+// names. The caller must not change the list: it may be the Pod's own.
 func requestsOf(pod *corev1.Pod, options resource.PodResourcesOptions) corev1.ResourceList {
 	if hasOneContainer(&pod.Spec) && !isResized(pod) {
 		return bounded(pod.Spec.Containers[0].Resources.Requests, MaxOthers, isPositive)
@@ -176,7 +176,7 @@ func isAny(apiresource.Quantity) bool { return true }
 
 // bounded keeps of the resources beside Kubernetes' own those that count, and of these so many at
 // most. What no resource can be called doesn't count: a name of any length would be looked up in
-// each node. It's the list itself if nothing is left out.
+// each node. It returns the list itself if nothing is left out, so the caller must not change it.
 func bounded(list corev1.ResourceList, most int, counts func(apiresource.Quantity) bool) corev1.ResourceList {
 	var others []corev1.ResourceName
 	own := 0

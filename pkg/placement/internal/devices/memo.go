@@ -99,8 +99,8 @@ func (m *memo) keep(q question, a answer) {
 	m.answers[q] = a
 }
 
-// cost is the most work of an evaluation of a selector, and too much of one that can't be compiled.
-// To find it out is work, too, which is spent before.
+// cost is the most work that an evaluation of a selector may take. One that isn't compiled costs
+// mostWork. To find it out is work, too, which is spent before.
 func (m *memo) cost(expression string, consumableCapacity bool, spend func(work int)) int {
 	if work, known := m.costs.Get(expression); known {
 		return work.(int)

@@ -21,8 +21,8 @@ const (
 	// maxPattern bounds the text of a regular expression, and maxInstructions the program that it
 	// becomes: x{1000} is short, and becomes long.
 	maxPattern, maxInstructions = 128, 200
-	// maxWeight bounds the nodes of a selector's syntax tree. To check the types of calls takes memory
-	// by the square of their number, and a macro becomes several.
+	// maxWeight bounds the weight of a selector's syntax tree: a call weighs callWeight, a macro
+	// macroWeight, any other node 1. To check types takes memory by the square of the calls.
 	maxWeight, callWeight, macroWeight = 1_200, 5, 50
 )
 

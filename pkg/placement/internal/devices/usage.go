@@ -41,7 +41,8 @@ func (d *Devices) Claimed(namespace string, spec *corev1.PodSpec, spend func(req
 type usage map[corev1.ResourceName]int64
 
 // addDevices adds those of some claims that are alike, by class. Of alternatives, the one with the
-// most devices of a class counts. No Pod has a claim that names a class that isn't there.
+// most devices of a class counts. Of a class that isn't there, none count: a Pod with such a claim
+// doesn't start.
 func (d *Devices) addDevices(classes map[*resourcev1.DeviceClass]int64, spec *resourcev1.ResourceClaimSpec, claims int64, spend func(requests int)) {
 	most := map[string]int64{}
 	for i := range spec.Devices.Requests {

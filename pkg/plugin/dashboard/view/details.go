@@ -94,7 +94,7 @@ func eventRows(entries []show.Entry) (rows []Event, omitted int) {
 // Pod is a row of the Pods of a Job.
 type Pod struct {
 	Name, Index, Ready, Worker, Node string
-	State                            show.Word
+	State                            show.Cell
 	Restarts                         int
 	Created                          time.Time
 	Containers                       []Container
@@ -196,7 +196,7 @@ type WhyWorker struct {
 	// Cost of the Job's Pods for an hour; empty: the worker has no prices.
 	Cost   string
 	Placed bool
-	Answer show.Word
+	Answer show.Cell
 	// Short says of which resource how much is missing.
 	Short []string
 	// Nodes says why nodes take no further Pod.

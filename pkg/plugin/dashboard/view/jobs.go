@@ -34,7 +34,7 @@ type Jobs struct {
 // JobRow is one Job in the list.
 type JobRow struct {
 	Namespace, Name string
-	State           show.Word
+	State           show.Cell
 	Workers         []string
 	Succeeded       string
 	// Percent of the completions; -1: their number isn't fixed.

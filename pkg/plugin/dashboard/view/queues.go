@@ -25,7 +25,7 @@ type Queues struct {
 // ClusterQueue is a queue with its quotas.
 type ClusterQueue struct {
 	Name, Cohort                 string
-	State                        show.Word
+	State                        show.Cell
 	Problem                      string
 	Pending, Reserving, Admitted int32
 	Quotas                       []Resource
@@ -34,7 +34,7 @@ type ClusterQueue struct {
 // LocalQueue is a queue of a namespace.
 type LocalQueue struct {
 	Namespace, Name, ClusterQueue string
-	State                         show.Word
+	State                         show.Cell
 	Pending, Reserving, Admitted  int32
 }
 
@@ -93,13 +93,13 @@ func reserved(q *kueue.ClusterQueue, flavor kueue.ResourceFlavorReference, name 
 	return used
 }
 
-func queueState(conditions []metav1.Condition, kind string) (show.Word, string) {
+func queueState(conditions []metav1.Condition, kind string) (show.Cell, string) {
 	switch c := meta.FindStatusCondition(conditions, kind); {
 	case c == nil:
-		return show.Word{Text: "Unknown", Tone: "faint"}, ""
+		return show.Cell{Text: "Unknown", Tone: "faint"}, ""
 	case c.Status == metav1.ConditionTrue:
-		return show.Word{Text: "Active", Tone: "good"}, ""
+		return show.Cell{Text: "Active", Tone: "good"}, ""
 	default:
-		return show.Word{Text: "Inactive (" + show.Printable(c.Reason) + ")", Tone: "bad"}, show.Printable(c.Message)
+		return show.Cell{Text: "Inactive (" + show.Printable(c.Reason) + ")", Tone: "bad"}, show.Printable(c.Message)
 	}
 }

@@ -24,7 +24,7 @@ type WorkerPage struct {
 // Condition of a worker.
 type Condition struct {
 	Type, Reason, Message string
-	Status                show.Word
+	Status                show.Cell
 	Since                 time.Time
 }
 
@@ -35,7 +35,7 @@ func NewWorkerPage(w *v1alpha1.WorkerCluster) WorkerPage {
 	}
 	for _, c := range w.Status.Conditions {
 		page.Conditions = append(page.Conditions, Condition{
-			Type: c.Type, Reason: c.Reason, Message: show.Printable(c.Message), Status: show.Word{Text: string(c.Status), Tone: conditionTone(c)},
+			Type: c.Type, Reason: c.Reason, Message: show.Printable(c.Message), Status: show.Cell{Text: string(c.Status), Tone: conditionTone(c)},
 			Since: c.LastTransitionTime.Time,
 		})
 	}

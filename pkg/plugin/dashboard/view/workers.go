@@ -21,7 +21,7 @@ import (
 // Worker is the card of one worker.
 type Worker struct {
 	Name  string
-	State show.Word
+	State show.Cell
 	// Since is when the worker stopped being Ready; zero: it is.
 	Since time.Time
 	// Lost reports that its Jobs may continue elsewhere.

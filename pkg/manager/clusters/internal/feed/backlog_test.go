@@ -73,9 +73,9 @@ func TestLargeEventsWait(t *testing.T) {
 // mustGoOn is told of a watch that must not fail.
 type mustGoOn struct{ *testing.T }
 
-func (mustGoOn) lasts() (succeeds, settles <-chan time.Time) { return nil, nil }
-func (mustGoOn) succeeded()                                  {}
-func (mustGoOn) settled()                                    {}
+func (mustGoOn) begins() (succeeds, settles <-chan time.Time) { return nil, nil }
+func (mustGoOn) succeeded()                                   {}
+func (mustGoOn) settled()                                     {}
 
 func (t mustGoOn) failed(err error, _ <-chan struct{}) { t.Error(err) }
 

@@ -146,8 +146,8 @@ func (i *informer) open(ctx context.Context, request *rest.Request) (watch.Inter
 }
 
 // failed records that the API server answered a watch with an error, or sent what can't be taken,
-// and waits, the longer, the more did in a row. The first that says that its resourceVersion has
-// expired is none: it's what an API server says after a long outage.
+// and waits, the longer, the more did since a watch that settled. The first of these that says that
+// its resourceVersion has expired is none: it's what an API server says after a long outage.
 func (i *informer) failed(err error, done <-chan struct{}) {
 	n := i.errorAnswers.Add(1)
 	if n == 1 && (apierrors.IsResourceExpired(err) || apierrors.IsGone(err)) {
@@ -160,7 +160,7 @@ func (i *informer) failed(err error, done <-chan struct{}) {
 	}
 }
 
-func (i *informer) lasts() (succeeds, settles <-chan time.Time) {
+func (i *informer) begins() (succeeds, settles <-chan time.Time) {
 	return i.clock.After(watchLasts), i.clock.After(watchSettles)
 }
 

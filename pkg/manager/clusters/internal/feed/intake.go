@@ -302,8 +302,8 @@ type takenWatch struct {
 
 // watcher is told how a watch goes.
 type watcher interface {
-	// lasts has the times when the watch that begins now has succeeded, and when it has settled.
-	lasts() (succeeds, settles <-chan time.Time)
+	// begins returns when a watch that begins now has succeeded, and when it has settled.
+	begins() (succeeds, settles <-chan time.Time)
 	succeeded()
 	settled()
 	// failed may wait until done before the watch ends.
@@ -329,7 +329,7 @@ func (w *takenWatch) ResultChan() <-chan watch.Event { return w.result }
 func (w *takenWatch) run() {
 	defer close(w.result)
 	defer w.from.Stop()
-	for succeeds, settles := w.of.lasts(); ; {
+	for succeeds, settles := w.of.begins(); ; {
 		select {
 		case <-succeeds:
 			w.of.succeeded()
