@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Slim has the answer of an API server that is a watch in protobuf pass events without managed
-// fields. Other answers stay as they are.
+// Slim removes managed fields from the events of an answer that is a watch in protobuf. It leaves
+// other answers as they are.
 func Slim(answer *http.Response) {
 	if answer.StatusCode == http.StatusOK && answer.Header.Get("Content-Type") == runtime.ContentTypeProtobuf+";stream=watch" {
 		answer.Body = &body{answer.Body, Reader{From: answer.Body, Max: Max}, nil, nil}

@@ -9,8 +9,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-
-	"github.com/jobferry/jobferry/pkg/util/decoded"
 )
 
 // Usual is how large most events are at most: no more memory is taken before the bytes have come,
@@ -55,8 +53,10 @@ func (r *Reader) Next() ([]byte, error) {
 	}
 	r.read.Grow(header + int(min(length, Usual)) + bytes.MinRead)
 	r.read.Write(begin[:])
-	if _, err := io.CopyN(&r.read, r.From, int64(length)); err != nil {
-		return nil, err //nolint:wrapcheck // likewise
+	if _, err := io.CopyN(&r.read, r.From, int64(length)); errors.Is(err, io.EOF) {
+		return nil, io.ErrUnexpectedEOF
+	} else if err != nil {
+		return nil, err //nolint:wrapcheck // it's the answer's own
 	}
 	frame := r.read.Bytes()
 	if r.Check != nil {
@@ -69,17 +69,11 @@ func (r *Reader) Next() ([]byte, error) {
 	return frame[:header+len(event)], nil
 }
 
-// metadata is where an event has its object's metadata: in the raw bytes of its object, which begin
-// with Magic, the field 1 of the content.
-var metadata = []decoded.In{{Field: 2}, {Field: 1, After: len(Magic)}, {Field: 2}, {Field: 1}}
+// metadata is where an event has its object's metadata: in the raw bytes of its object, after
+// Magic, the field 1 of the content.
+var metadata = [4]step{{field: 2}, {field: 1, prefix: Magic}, {field: 2}, {field: 1}}
 
 // managedFields is their number in the metadata of any object.
 const managedFields = 17
 
-func withoutManagers(event []byte) []byte {
-	var kind, object, raw []byte
-	if !decoded.Plain(event, &kind, &object) || !decoded.Plain(object, &raw) || !bytes.HasPrefix(raw, Magic) {
-		return event
-	}
-	return decoded.Remove(event, metadata, managedFields)
-}
+func withoutManagers(event []byte) []byte { return remove(event, &metadata, managedFields) }

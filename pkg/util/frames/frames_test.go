@@ -97,6 +97,16 @@ func TestManagedFieldsArentPassedOn(t *testing.T) {
 	}
 }
 
+// TestAnEventThatBreaksOff: client-go doesn't take such a watch for one that has ended.
+func TestAnEventThatBreaksOff(t *testing.T) {
+	whole := frame([]byte("event"))
+	for n, want := range map[int]error{0: io.EOF, 2: io.ErrUnexpectedEOF, 4: io.ErrUnexpectedEOF, 6: io.ErrUnexpectedEOF} {
+		if _, err := (&Reader{From: bytes.NewReader(whole[:n]), Max: Max}).Next(); err != want { //nolint:errorlint // it's that
+			t.Errorf("after %d bytes: %v, want %v", n, err, want)
+		}
+	}
+}
+
 func TestNoLargeEventIsKept(t *testing.T) {
 	large := frame(make([]byte, 1<<20))
 	r := &Reader{From: bytes.NewReader(append(large, frame(nil)...)), Max: Max}
