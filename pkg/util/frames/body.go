@@ -11,7 +11,7 @@ import (
 // other answers as they are.
 func Slim(answer *http.Response) {
 	if answer.StatusCode == http.StatusOK && answer.Header.Get("Content-Type") == runtime.ContentTypeProtobuf+";stream=watch" {
-		answer.Body = &body{answer.Body, Reader{From: answer.Body, Max: Max}, nil, nil}
+		answer.Body = &body{answer.Body, Reader{From: answer.Body, MaxBytes: maxHubEvent}, nil, nil}
 	}
 }
 
@@ -31,6 +31,8 @@ func (b *body) Read(p []byte) (int, error) {
 		return 0, b.ended
 	}
 	n := copy(p, b.read)
-	b.read = b.read[n:]
+	if b.read = b.read[n:]; len(b.read) == 0 {
+		b.read = nil // while the next event is waited for, nothing is kept
+	}
 	return n, nil
 }

@@ -11,12 +11,12 @@ import (
 	"io"
 )
 
-// Usual is how large most events are at most: no more memory is taken before the bytes have come,
-// or kept for the next event.
-const Usual = 16 << 10
+// UsualBytes is how large most events are at most: no more memory is taken before the bytes have
+// come, or kept for the next event.
+const UsualBytes = 16 << 10
 
-// Max bounds an event, as client-go does.
-const Max = 16 << 20
+// maxHubEvent bounds an event of the hub, as client-go does.
+const maxHubEvent = 16 << 20
 
 // Magic begins each object in protobuf.
 var Magic = []byte("k8s\x00")
@@ -30,8 +30,8 @@ const header = 4
 // Reader reads the events of a watch.
 type Reader struct {
 	From io.Reader
-	// Max bounds an event, in bytes.
-	Max uint32
+	// MaxBytes bounds an event, in bytes.
+	MaxBytes uint32
 	// Check returns an error for an event that isn't passed on; nil: all are.
 	Check func(event []byte) error
 
@@ -40,18 +40,18 @@ type Reader struct {
 
 // Next returns the next event, with its length before it. It's valid until the next one is read.
 func (r *Reader) Next() ([]byte, error) {
+	if r.read.Reset(); r.read.Cap() > 2*UsualBytes { // before the next event is waited for
+		r.read = bytes.Buffer{}
+	}
 	var begin [header]byte
 	if _, err := io.ReadFull(r.From, begin[:]); err != nil {
 		return nil, err //nolint:wrapcheck // io.EOF ends the watch
 	}
 	length := binary.BigEndian.Uint32(begin[:])
-	if length > r.Max {
+	if length > r.MaxBytes {
 		return nil, ErrTooLarge
 	}
-	if r.read.Reset(); r.read.Cap() > 2*Usual {
-		r.read = bytes.Buffer{}
-	}
-	r.read.Grow(header + int(min(length, Usual)) + bytes.MinRead)
+	r.read.Grow(header + int(min(length, UsualBytes)) + bytes.MinRead)
 	r.read.Write(begin[:])
 	if _, err := io.CopyN(&r.read, r.From, int64(length)); errors.Is(err, io.EOF) {
 		return nil, io.ErrUnexpectedEOF

@@ -101,24 +101,39 @@ func TestManagedFieldsArentPassedOn(t *testing.T) {
 func TestAnEventThatBreaksOff(t *testing.T) {
 	whole := frame([]byte("event"))
 	for n, want := range map[int]error{0: io.EOF, 2: io.ErrUnexpectedEOF, 4: io.ErrUnexpectedEOF, 6: io.ErrUnexpectedEOF} {
-		if _, err := (&Reader{From: bytes.NewReader(whole[:n]), Max: Max}).Next(); err != want { //nolint:errorlint // it's that
+		if _, err := (&Reader{From: bytes.NewReader(whole[:n]), MaxBytes: maxHubEvent}).Next(); err != want { //nolint:errorlint // it's that
 			t.Errorf("after %d bytes: %v, want %v", n, err, want)
 		}
 	}
 }
 
+// asked calls a function when it's read.
+type asked func()
+
+func (f asked) Read([]byte) (int, error) {
+	f()
+	return 0, io.EOF
+}
+
+// TestNoLargeEventIsKept: not even until the next one comes.
 func TestNoLargeEventIsKept(t *testing.T) {
 	large := frame(make([]byte, 1<<20))
-	r := &Reader{From: bytes.NewReader(append(large, frame(nil)...)), Max: Max}
+	kept := -1
+	b := &body{io.NopCloser(nil), Reader{MaxBytes: maxHubEvent}, nil, nil}
+	b.events.From = io.MultiReader(bytes.NewReader(large), asked(func() { kept = b.events.read.Cap() + cap(b.read) }))
+	if _, err := io.Copy(io.Discard, b); err != nil || kept != 0 {
+		t.Errorf("%d bytes are kept while the next event is waited for, %v", kept, err)
+	}
+	r := &Reader{From: bytes.NewReader(append(large, frame(nil)...)), MaxBytes: maxHubEvent}
 	for range 2 {
 		if _, err := r.Next(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if kept := r.read.Cap(); kept > 2*Usual {
+	if kept := r.read.Cap(); kept > 2*UsualBytes {
 		t.Errorf("%d bytes are kept", kept)
 	}
-	if _, err := (&Reader{From: bytes.NewReader(large), Max: 1000}).Next(); err != ErrTooLarge { //nolint:errorlint // it's that
+	if _, err := (&Reader{From: bytes.NewReader(large), MaxBytes: 1000}).Next(); err != ErrTooLarge { //nolint:errorlint // it's that
 		t.Errorf("a large event: %v", err)
 	}
 }

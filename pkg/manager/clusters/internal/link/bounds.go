@@ -190,7 +190,7 @@ func readerOf(class requestClass, resp *http.Response, format string, from io.Re
 // eventsOf reads the events of a watch in protobuf.
 func eventsOf(from io.Reader) func() (event []byte, size int64, err error) {
 	var size int64
-	events := &frames.Reader{From: from, Max: maxEventBytes, Check: func(event []byte) (err error) {
+	events := &frames.Reader{From: from, MaxBytes: maxEventBytes, Check: func(event []byte) (err error) {
 		size, err = checkEvent(event)
 		return err
 	}}
@@ -242,7 +242,9 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 		}
 	}
 	n := copy(p, b.read)
-	b.read = b.read[n:]
+	if b.read = b.read[n:]; len(b.read) == 0 {
+		b.read = nil // while the next event is waited for, nothing is kept
+	}
 	if n == 0 && len(p) > 0 {
 		return 0, b.ended
 	}

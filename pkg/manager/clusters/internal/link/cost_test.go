@@ -46,3 +46,37 @@ func FuzzCost(f *testing.F) {
 		}
 	})
 }
+
+// thenAsked is read until its end, and then calls a function.
+type thenAsked struct {
+	io.Reader
+	ended func()
+}
+
+func (r thenAsked) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if n == 0 && err != nil {
+		r.ended()
+	}
+	return n, err
+}
+
+// TestNothingIsKeptOfALargeEvent: a worker may send one on each watch, and nothing after it.
+func TestNothingIsKeptOfALargeEvent(t *testing.T) {
+	text := strings.Repeat("x", maxEventBytes-1000)
+	for contentType, event := range map[string]string{
+		jsonType: `{"object":"` + text + `"}`, protobufType + ";stream=watch": frame(uint32(len(text))) + text,
+	} {
+		var before, waiting uint64
+		resp := answer(t, "/x?watch=true", contentType, "", 1) //nolint:bodyclose // answer closes it
+		resp.Body = io.NopCloser(thenAsked{strings.NewReader(event), func() { waiting = heap() }})
+		bound(informerRequest, resp, aHold(), func(err *BoundError) { t.Error(err) })
+		before = heap()
+		if n, err := io.Copy(struct{ io.Writer }{io.Discard}, resp.Body); err != nil || int(n) != len(event) {
+			t.Errorf("%s: %d bytes pass: %v", contentType, n, err)
+		}
+		if waiting > before+1<<20 {
+			t.Errorf("%s: %d KiB are kept while the next event is waited for", contentType, (waiting-before)>>10)
+		}
+	}
+}

@@ -75,7 +75,7 @@ func TestEventsPassWithoutCopies(t *testing.T) {
 				t.Error(err)
 			}
 		}
-	}); cost > events*512+2*frames.Usual {
+	}); cost > events*512+2*frames.UsualBytes {
 		t.Errorf("%d events of 8 KiB allocate %d bytes", events, cost)
 	}
 }

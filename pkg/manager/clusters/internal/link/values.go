@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/jobferry/jobferry/pkg/util/frames"
 	"github.com/jobferry/jobferry/pkg/util/jsonscan"
 )
 
@@ -50,7 +51,9 @@ func (r *valueReader) next() (values []byte, decoded int64, err error) {
 			}
 			values = append(values, r.value.Bytes()...)
 			decoded += r.decoded()
-			r.value.Reset()
+			if r.value.Reset(); r.value.Cap() > 2*frames.UsualBytes {
+				r.value = bytes.Buffer{}
+			}
 			r.elements = 0
 		}
 		switch {
