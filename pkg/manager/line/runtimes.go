@@ -27,10 +27,11 @@ type namespaceRuntimes struct {
 }
 
 // These bound what is remembered, some 1.1 KB for each namespace and worker: of more, any is
-// forgotten.
+// forgotten. Of more than maxRuntimes in all, it's one of the namespace that has the most.
 const (
 	maxRuntimeNamespaces = 1_000
 	maxRuntimeWorkers    = 500
+	maxRuntimes          = 20_000
 )
 
 // Learn remembers how long a Job ran that has completed, if no other worker had a share in that.
@@ -50,11 +51,26 @@ func (r *Runtimes) Learn(job *batchv1.Job, workers []string) {
 	worker := workers[0]
 	if in.workers[worker] == nil {
 		forgetAny(in.workers, maxRuntimeWorkers-1)
+		r.makeRoom()
 		in.workers[worker] = &waiting.Runtimes{}
 	}
 	in.workers[worker].Add(started.Time, ended.Sub(started.Time))
 	if usual := in.workers[worker].Usual(); usual != in.usual[worker] {
 		in.know()
+	}
+}
+
+// makeRoom forgets what another namespace and worker may take the place of.
+func (r *Runtimes) makeRoom() {
+	all, largest := 0, &namespaceRuntimes{}
+	for _, in := range r.namespaces {
+		if all += len(in.workers); len(in.workers) > len(largest.workers) {
+			largest = in
+		}
+	}
+	if all >= maxRuntimes {
+		forgetAny(largest.workers, len(largest.workers)-1)
+		largest.know()
 	}
 }
 

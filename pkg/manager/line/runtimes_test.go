@@ -48,3 +48,32 @@ func TestRuntimesAreBounded(t *testing.T) {
 		t.Errorf("%d namespaces are remembered", n)
 	}
 }
+
+// Namespaces with very many workers make room for those of few, whose runtimes stay known.
+func TestRuntimesOfAllAreBounded(t *testing.T) {
+	r := NewRuntimes()
+	learn := func(namespace, worker string) {
+		job := &batchv1.Job{}
+		job.Namespace = namespace
+		job.Status.StartTime = ptr.To(metav1.NewTime(time.Unix(0, 0)))
+		job.Status.CompletionTime = ptr.To(metav1.NewTime(time.Unix(60, 0)))
+		for range 8 {
+			r.Learn(job, []string{worker})
+		}
+	}
+	learn("few", "w")
+	for n := range 2 * maxRuntimes / maxRuntimeWorkers {
+		for w := range maxRuntimeWorkers {
+			learn(fmt.Sprint("many", n), fmt.Sprint("w", w))
+		}
+	}
+	all := 0
+	for name, in := range r.namespaces {
+		if all += len(in.workers); len(in.workers) != len(in.usual) {
+			t.Errorf("%s: of %d workers %d are known", name, len(in.workers), len(in.usual))
+		}
+	}
+	if all != maxRuntimes || r.Usual("few")["w"].Longest != time.Minute {
+		t.Errorf("%d are remembered, and of the namespace with few %v", all, r.Usual("few"))
+	}
+}
