@@ -269,3 +269,15 @@ func TestLongTextsAreReadOnce(t *testing.T) {
 		t.Errorf("%d bytes are kept", bytes)
 	}
 }
+
+// What few indexes have to do with a long set is found without a look at all of it.
+func TestFewOfMany(t *testing.T) {
+	var even []int
+	for i := range 50_000 {
+		even = append(even, 2*i)
+	}
+	many, few := Of(even...), Of(0, 1, 2, 40_001, 99_998)
+	if near := many.near(few); len(near) != 3 || many.Minus(few).Len() != 49_997 || few.Minus(many).String() != "1,40001" || few.Intersect(many).String() != "0,2,99998" {
+		t.Errorf("%d are looked at; %q, %q", len(near), few.Minus(many), few.Intersect(many))
+	}
+}

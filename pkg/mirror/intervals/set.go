@@ -117,6 +117,9 @@ func (s Set) Union(t Set) Set {
 	return combine(s, t, func(inS, inT bool) bool { return inS || inT })
 }
 
+// UnionOf returns the indexes that are in any of some sets, which may be very many.
+func UnionOf(sets ...Set) Set { return normalize(slices.Concat(sets...)) }
+
 // Intersect returns the indexes that are in both sets.
 func (s Set) Intersect(t Set) Set {
 	return combine(s.near(t), t.near(s), func(inS, inT bool) bool { return inS && inT })
@@ -142,15 +145,28 @@ func (s Set) Minus(t Set) Set {
 	return combine(s, t, func(inS, inT bool) bool { return inS && !inT })
 }
 
-// near returns the intervals of s between the ends of t: no other can meet it. So what is done with
-// a short range and a long set is cheap.
+// fewOf is how many times as many intervals a set must have for few to be looked for in it.
+const fewOf = 8
+
+// near returns the intervals of s between the ends of t, or of many only those that meet t: no
+// other can. So what is done with a short range, or a few indexes, and a long set is cheap.
 func (s Set) near(t Set) Set {
 	if len(t) == 0 {
 		return nil
 	}
 	from := sort.Search(len(s), func(i int) bool { return s[i].last >= t[0].first })
 	to := sort.Search(len(s), func(i int) bool { return s[i].first > t[len(t)-1].last })
-	return s[from:to]
+	s = s[from:to]
+	if len(t) == 1 || len(s)/fewOf < len(t) {
+		return s
+	}
+	var met Set
+	for _, iv := range t {
+		s = s[sort.Search(len(s), func(i int) bool { return s[i].last >= iv.first }):]
+		n := sort.Search(len(s), func(i int) bool { return s[i].first > iv.last })
+		met, s = append(met, s[:n]...), s[n:]
+	}
+	return met
 }
 
 // Below returns the indexes of s that are less than n.

@@ -58,7 +58,8 @@ type combination struct {
 	mirrors           []Mirror
 	next              Placement
 	status            batchv1.JobStatus
-	completed, failed intervals.Set
+	completed, failed intervals.Set   // at the hub, and then in all
+	done, lost        []intervals.Set // by shard: completed and failed there
 }
 
 // add adds a shard's mirror. Without one, the shard's counters are those that the hub shows.
@@ -122,13 +123,17 @@ func (c *combination) own(m *Mirror) {
 	n := completions(c.hub)
 	done := within.Intersect(intervals.ParseLenient(m.Job.Status.CompletedIndexes, n))
 	failed := within.Intersect(intervals.ParseLenient(ptr.Deref(m.Job.Status.FailedIndexes, ""), n))
-	c.completed = c.completed.Union(done.Minus(c.failed))
+	done = done.Minus(c.failed)
+	c.done = append(c.done, done)
 	if c.hub.Spec.BackoffLimitPerIndex != nil {
-		c.failed = c.failed.Union(failed.Minus(c.completed))
+		c.lost = append(c.lost, failed.Minus(c.completed).Minus(done))
 	}
 }
 
+// indexes are those of all shards. No index is in two of them.
 func (c *combination) indexes() {
+	c.completed = intervals.UnionOf(append(c.done, c.completed)...)
+	c.failed = intervals.UnionOf(append(c.lost, c.failed)...)
 	if !Indexed(c.hub) {
 		return
 	}

@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/mirror/intervals"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
 	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
@@ -42,4 +45,33 @@ func FuzzCost(f *testing.F) {
 		hubstate.Set(job, hubstate.Changes{hubstate.ShardsState: text, hubstate.Shards: "a=0"})
 		_, _ = Read(job)
 	})
+}
+
+// Very many shards, of which each has some of very many ranges, take little more than one that has
+// all of them.
+func TestManyRangesInManyShards(t *testing.T) {
+	const each = 50
+	job := mirrortest.New("job").Indexed(2 * each * maxShards).Obj()
+	var p Placement
+	var mirrors []Mirror
+	for i := range maxShards {
+		var indexes []int
+		for n := range each {
+			indexes = append(indexes, 2*(n*maxShards+i))
+		}
+		shard := Shard{Worker: fmt.Sprint("w", i), Amount: Amount{Indexes: intervals.Of(indexes...)}}
+		m := mirrortest.New("job").Indexed(2 * each * maxShards).Obj()
+		m.Annotations = map[string]string{v1alpha1.AnnotationIndexes: shard.String()}
+		m.Status.CompletedIndexes = shard.String()
+		p.Shards, mirrors = append(p.Shards, shard), append(mirrors, Mirror{Shard: shard, Job: m})
+	}
+	for name, do := range map[string]func(){
+		"Divide":  func() { Divide(job, p, nil, NoLimit) },
+		"Combine": func() { Combine(job, Counters{}, mirrors, time.Now()) },
+		"Adopt":   func() { Placement{}.Adopt(job, mirrors[:100]) },
+	} {
+		if cost := costtest.Of(do); cost > 64<<20 {
+			t.Errorf("%s allocates %d MiB", name, cost>>20)
+		}
+	}
 }

@@ -8,15 +8,19 @@ import (
 )
 
 // settledIndexes are the indexes that have completed or failed by the hub Job's status.
-func settledIndexes(job *batchv1.Job) intervals.Set { return settledBelow(job, completions(job)) }
+func settledIndexes(job *batchv1.Job) intervals.Set {
+	return intervals.Set.Union(settledBelow(job, completions(job)))
+}
 
 // SettledIn are the indexes that have completed or failed by a mirror's status, in its shard or
 // not.
-func SettledIn(m *batchv1.Job) intervals.Set { return settledBelow(m, intervals.NoLimit) }
+func SettledIn(m *batchv1.Job) intervals.Set {
+	return intervals.Set.Union(settledBelow(m, intervals.NoLimit))
+}
 
-func settledBelow(job *batchv1.Job, limit int) intervals.Set {
-	return intervals.ParseLenient(job.Status.CompletedIndexes, limit).
-		Union(intervals.ParseLenient(ptr.Deref(job.Status.FailedIndexes, ""), limit))
+func settledBelow(job *batchv1.Job, limit int) (completed, failed intervals.Set) {
+	return intervals.ParseLenient(job.Status.CompletedIndexes, limit),
+		intervals.ParseLenient(ptr.Deref(job.Status.FailedIndexes, ""), limit)
 }
 
 func completions(job *batchv1.Job) int { return int(ptr.Deref(job.Spec.Completions, 0)) }
@@ -24,7 +28,8 @@ func completions(job *batchv1.Job) int { return int(ptr.Deref(job.Spec.Completio
 // Remaining is what a shard still has to do, by the hub Job's status.
 func Remaining(job *batchv1.Job, shard Shard) Amount {
 	if Indexed(job) {
-		return Amount{Indexes: shard.Indexes.Below(completions(job)).Minus(settledIndexes(job))}
+		completed, failed := settledBelow(job, completions(job))
+		return Amount{Indexes: shard.Indexes.Below(completions(job)).Minus(completed).Minus(failed)}
 	}
 	return Amount{Number: max(shard.Number-int(shard.Succeeded), 0)}
 }
@@ -47,9 +52,9 @@ func (p Placement) unassigned(job *batchv1.Job, open intervals.Set) Amount {
 
 // indexes are those in any shard.
 func (p Placement) indexes() intervals.Set {
-	var all intervals.Set
+	all := make([]intervals.Set, 0, len(p.Shards))
 	for _, s := range p.Shards {
-		all = all.Union(s.Indexes)
+		all = append(all, s.Indexes)
 	}
-	return all
+	return intervals.UnionOf(all...)
 }
