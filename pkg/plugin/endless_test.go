@@ -1,12 +1,24 @@
 package plugin
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net/url"
 	"strings"
 	"testing"
 
 	"net/http"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/jobferry/jobferry/pkg/plugin/access"
 )
 
 // A container that never ends its line: what is held of it is bounded.
@@ -34,5 +46,32 @@ func TestEndlessAnswers(t *testing.T) {
 	})
 	if said := h.run("pods", "shards"); said.code != exitFailed || !strings.Contains(said.err, "larger than 64 MiB") {
 		t.Errorf("code %d: %.200s", said.code, said.err)
+	}
+}
+
+// A list of a worker that has no end isn't read for ever, whether its pages are empty or full of
+// what is kept.
+func TestEndlessLists(t *testing.T) {
+	for name, perPage := range map[string]int{"empty": 0, "kept": 25} {
+		asked := 0
+		worker := interceptor.NewClient(fake.NewClientBuilder().WithScheme(access.Scheme).Build(), interceptor.Funcs{
+			List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, _ ...client.ListOption) error {
+				if asked++; asked > maxOfHub {
+					return errors.New("asked again and again")
+				}
+				list.SetContinue(fmt.Sprint(asked))
+				for range perPage {
+					roles := list.(*rbacv1.RoleBindingList)
+					roles.Items = append(roles.Items, rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "hub"}})
+				}
+				return nil
+			},
+		})
+		streams, _, _, _ := genericiooptions.NewTestIOStreams()
+		c := &cli{IOStreams: streams}
+		err := c.removeRoles(t.Context(), worker, "hub", func(string) bool { return true })
+		if most := 100 + perPage*maxOfHub/(25*25); err == nil || asked > most { // some are read ahead
+			t.Errorf("%s: %d pages are read, %v", name, asked, err)
+		}
 	}
 }

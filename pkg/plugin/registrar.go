@@ -11,6 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -150,17 +151,22 @@ func (c *cli) removeRoles(ctx context.Context, worker client.Client, hub types.U
 // what is to be kept. All is listed before something is deleted.
 func (c *cli) removeOf(ctx context.Context, worker client.Client, hub types.UID, namespace string, keep func(client.Object) bool, lists ...client.ObjectList) error {
 	var all []client.Object
+	listed := 0
 	for _, list := range lists {
 		pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			page, _ := list.DeepCopyObject().(client.ObjectList)
-			return page, worker.List(ctx, page, client.InNamespace(namespace), client.MatchingLabels(registration.WorkerLabels(hub)),
+			err := worker.List(ctx, page, client.InNamespace(namespace), client.MatchingLabels(registration.WorkerLabels(hub)),
 				client.Limit(o.Limit), client.Continue(o.Continue))
+			if err == nil && page.GetContinue() != "" && meta.LenList(page) == 0 {
+				err = errEmptyPage
+			}
+			return page, err
 		})
 		pages.PageSize = 25 // a Role has some hundred values, see access.NewWorkerClient
 		err := pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
 			object, ok := item.(client.Object)
-			switch {
-			case len(all) == maxOfHub:
+			switch listed++; {
+			case listed > maxOfHub:
 				return fmt.Errorf("it has more than %d objects with this hub's labels: delete those that aren't its own", maxOfHub)
 			case ok && !hasPlainName(object):
 				return errName
@@ -182,6 +188,9 @@ func (c *cli) removeOf(ctx context.Context, worker client.Client, hub types.UID,
 }
 
 var errName = errors.New("its answer has a name that no registration makes: check what answers at its server")
+
+// errEmptyPage ends a list that would have no end.
+var errEmptyPage = errors.New("its answer is an empty page, after which there are more: check what answers at its server")
 
 // hasPlainName reports whether an object of a worker can be named in a terminal.
 func hasPlainName(object client.Object) bool {
