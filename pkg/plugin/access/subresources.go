@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -115,12 +116,13 @@ func (s *Subresources) read(ctx context.Context, subresource, worker string, int
 		return s.explain(err)
 	}
 	defer body.Close()
-	content, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
+	content, err := io.ReadAll(within(ctx, body))
 	switch {
+	case errors.Is(err, errLongAnswer):
+		return fmt.Errorf("the answer to jobs/%s of Job %s is larger than %d MiB, or those of all workers are larger than twice that: "+
+			"a worker's API server may be hostile; ask another one by --worker", subresource, s.Job.Name, maxAnswer>>20)
 	case err != nil:
 		return Explain(err)
-	case len(content) > maxAnswer:
-		return fmt.Errorf("the answer to jobs/%s of Job %s is larger than %d MiB: the worker's API server may be hostile", subresource, s.Job.Name, maxAnswer>>20)
 	}
 	return json.Unmarshal(content, into)
 }
@@ -132,9 +134,6 @@ func (s *Subresources) explain(err error) error {
 	}
 	return Explain(err)
 }
-
-// maxAnswer is how much is read of an answer: a Job's 100,000 Pods take about that.
-const maxAnswer = 64 << 20
 
 func (s *Subresources) address(request *rest.Request, subresource string) *rest.Request {
 	return request.Namespace(s.Job.Namespace).Resource("jobs").Name(s.Job.Name).SubResource(subresource)
