@@ -6,42 +6,41 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/jobferry/jobferry/pkg/util/wake"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
 // expire deletes finished Jobs ttlSecondsAfterFinished after their end (KEP-592).
 type expire struct {
 	client  client.Client
-	live    client.Reader
 	metrics *metrics
 	options Options
 	clock   clock.PassiveClock
 }
 
 func (x *expire) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	var cached, job batchv1.Job
-	if err := x.client.Get(ctx, req.NamespacedName, &cached, client.UnsafeDisableDeepCopy); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
-	}
-	if left, due := x.left(&cached); !due || left > 0 {
-		return reconcile.Result{RequeueAfter: left}, nil
-	}
-	// The API server decides, not the cache: the TTL may have been raised, or the Job created
-	// again, a moment ago.
-	if err := x.live.Get(ctx, req.NamespacedName, &job); err != nil {
+	var job batchv1.Job
+	if err := x.client.Get(ctx, req.NamespacedName, &job, client.UnsafeDisableDeepCopy); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	left, due := x.left(&job)
 	if !due || left > 0 {
 		return reconcile.Result{RequeueAfter: left}, nil
 	}
-	err := x.client.Delete(ctx, &job, client.Preconditions{UID: &job.UID}, client.PropagationPolicy(metav1.DeletePropagationForeground))
-	if client.IgnoreNotFound(err) != nil {
+	// The cache may be behind: the TTL may have been raised, or the Job created again, a moment ago.
+	// The API server compares the versions, so that no Job has to be read, which may be large.
+	isCached := client.Preconditions{UID: &job.UID, ResourceVersion: &job.ResourceVersion}
+	target := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: job.Name}}
+	switch err := x.client.Delete(ctx, target, isCached, client.PropagationPolicy(metav1.DeletePropagationForeground)); {
+	case apierrors.IsConflict(err):
+		return reconcile.Result{RequeueAfter: wake.In(x.options.SyncBatchPeriod)}, nil
+	case client.IgnoreNotFound(err) != nil:
 		return reconcile.Result{}, fmt.Errorf("delete expired Job: %w", short{err})
 	}
 	x.metrics.jobExpired(-left)

@@ -111,7 +111,7 @@ func addExpiry(mgr manager.Manager, t *takeover, o Options, m *metrics) error {
 	if !o.TTL {
 		return nil
 	}
-	r := &expire{client: mgr.GetClient(), live: mgr.GetAPIReader(), metrics: m, options: o, clock: clock.RealClock{}}
+	r := &expire{client: mgr.GetClient(), metrics: m, options: o, clock: clock.RealClock{}}
 	mayExpire := predicate.NewPredicateFuncs(func(obj client.Object) bool {
 		job := obj.(*batchv1.Job)
 		return job.Spec.TTLSecondsAfterFinished != nil && plan.Finished(job) != nil
