@@ -63,8 +63,8 @@ func (r *reconciler) listPods(ctx context.Context, job *batchv1.Job, selector la
 	})
 }
 
-// maxSelector is up to which size of its text a selector is sent: an API server takes no URL of
-// more than a megabyte.
+// maxSelector is up to which size in protobuf, which is that of its text at least, a selector is
+// sent: an API server takes no URL of more than a megabyte.
 const maxSelector = 64 << 10
 
 func isTooLarge(err error) bool { return errors.Is(err, pages.ErrTooLarge) }
@@ -95,13 +95,12 @@ func (s *jobSync) noteUnanswered(p *corev1.Pod) {
 // doesn't show yet count as created, and those that were created and are no longer there don't. If
 // the selector is large, all Pods of the namespace are listed.
 func (r *reconciler) confirmPods(ctx context.Context, job *batchv1.Job, cached []*corev1.Pod, known *pending) error {
-	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
-	if err != nil {
-		return err
-	}
-	sent := selector
-	if len(selector.String()) > maxSelector {
-		sent = labels.Everything()
+	sent, selector := labels.Everything(), known.selectorOf(job) // which is compared with many Pods
+	if job.Spec.Selector.Size() <= maxSelector {
+		var err error
+		if sent, err = metav1.LabelSelectorAsSelector(job.Spec.Selector); err != nil {
+			return err
+		}
 	}
 	existing, options := sets.New[types.UID](), metav1.ListOptions{Limit: pageOf(job)}
 	for {
@@ -114,7 +113,7 @@ func (r *reconciler) confirmPods(ctx context.Context, job *batchv1.Job, cached [
 		for i := range page.Items {
 			isBare := metav1.GetControllerOfNoCopy(&page.Items[i]) == nil
 			mayBeOwn := metav1.IsControlledBy(&page.Items[i], job) || isBare && job.DeletionTimestamp == nil
-			if mayBeOwn && selector.Matches(labels.Set(page.Items[i].Labels)) {
+			if mayBeOwn && selector.Matches(page.Items[i].Labels) {
 				existing.Insert(page.Items[i].UID)
 				r.noteCreated(known, &page.Items[i])
 			}

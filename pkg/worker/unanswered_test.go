@@ -17,6 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/jobferry/jobferry/pkg/util/costtest"
+	"github.com/jobferry/jobferry/pkg/worker/plan"
+
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -160,5 +163,27 @@ func TestASelectorThatIsTooLargeForAURL(t *testing.T) {
 	known := c.jobs.memory.of(job)
 	if err := c.jobs.confirmPods(t.Context(), job, nil, known); err != nil || len(known.created) != 2 {
 		t.Errorf("%d Pods, %v", len(known.created), err)
+	}
+}
+
+// A large selector isn't made one of Kubernetes', which compares each expression with each Pod.
+func TestALargeSelectorIsntComparedByExpressions(t *testing.T) {
+	job := aJob(func(j *batchv1.Job) {
+		j.Spec.ManualSelector, j.Spec.Selector = ptr.To(true), &metav1.LabelSelector{MatchLabels: map[string]string{"app": "own"}}
+		for i := range 40_000 {
+			none := metav1.LabelSelectorRequirement{Key: fmt.Sprintf("x%05d", i), Operator: metav1.LabelSelectorOpDoesNotExist}
+			j.Spec.Selector.MatchExpressions = append(j.Spec.Selector.MatchExpressions, none)
+		}
+	})
+	c := newCluster(t, Options{}, aPod("own", func(p *corev1.Pod) { p.Labels = map[string]string{"app": "own"} }))
+	known := c.jobs.memory.of(job)
+	known.selector = plan.SelectorOf(job) // its cost is another's
+	cost := costtest.Of(func() {
+		if err := c.jobs.confirmPods(t.Context(), job, nil, known); err != nil || len(known.created) != 1 {
+			t.Errorf("%d Pods, %v", len(known.created), err)
+		}
+	})
+	if cost > 1<<20 {
+		t.Errorf("%d KiB are allocated", cost>>10)
 	}
 }
