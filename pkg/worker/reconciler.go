@@ -40,6 +40,9 @@ type reconciler struct {
 	large, largeFenced *turns.Turn
 	// largePods is held while a page of the Pods of a Job with a large template is listed.
 	largePods sync.Mutex
+	// templates is held while a Job is read as maps, for its Pod template: a tenant's may have 1.5 MB
+	// of managed fields, each of which becomes a map.
+	templates sync.Mutex
 }
 
 // syncAtMost is for how long one sync adopts, releases, creates or deletes Pods; the next one goes

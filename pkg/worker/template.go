@@ -38,6 +38,8 @@ func (s *jobSync) wholeTemplate(ctx context.Context) (*wholeTemplate, error) {
 	if err := s.checkRecentTemplate(); err != nil {
 		return nil, err
 	}
+	s.templates.Lock()
+	defer s.templates.Unlock()
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(batchv1.SchemeGroupVersion.WithKind("Job"))
 	if err := s.live.Get(ctx, client.ObjectKeyFromObject(s.job), live); err != nil {

@@ -125,3 +125,24 @@ func TestOtherJobsAreNotReadAgain(t *testing.T) {
 		})
 	}
 }
+
+// TestTemplatesAreReadOneAtATime: whatever else a Job has becomes maps, too.
+func TestTemplatesAreReadOneAtATime(t *testing.T) {
+	job := recorded(aJob(), `"spec.template.spec.future":"1"`)
+	c := newCluster(t, Options{}, job)
+	s, reads := c.useNewerServer(job.Generation), 0
+	c.jobs.live = interceptor.NewClient(s, interceptor.Funcs{
+		Get: func(ctx context.Context, w client.WithWatch, key client.ObjectKey, into client.Object, o ...client.GetOption) error {
+			if _, asMaps := into.(*unstructured.Unstructured); asMaps {
+				if reads++; c.jobs.templates.TryLock() {
+					t.Error("another one could be read at the same time")
+					c.jobs.templates.Unlock()
+				}
+			}
+			return w.Get(ctx, key, into, o...)
+		},
+	})
+	if c.mustSync(); reads != 1 || len(s.pods) == 0 {
+		t.Errorf("%d reads, %d Pods", reads, len(s.pods))
+	}
+}
