@@ -186,14 +186,19 @@ const (
 	// unseenAgain after how long one again: a worker's tenant may make Pods that name any Job.
 	unseenAtOnce = 20
 	unseenAgain  = 10 * time.Minute
+	// maxUnseenLooks bounds how many Jobs Unseen looks at, of very many others each time.
+	maxUnseenLooks = 20_000
 )
 
 // Unseen are some of the mirrors of this origin, by what their Pods say, that aren't seen.
 func (s *Store) Unseen() (unseen []types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now, of := s.now(), map[string][]*jobTimes{}
-	for _, j := range s.jobs {
+	now, of, looks := s.now(), map[string][]*jobTimes{}, 0
+	for _, j := range s.jobs { // in any order
+		if looks++; looks > maxUnseenLooks {
+			break
+		}
 		if j.isMirror && j.first != nil && now.Sub(j.askedFor) >= unseenAgain && !s.isSeen(j.key()) {
 			of[j.id.Namespace] = append(of[j.id.Namespace], j)
 		}

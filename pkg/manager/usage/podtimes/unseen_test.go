@@ -3,6 +3,7 @@ package podtimes
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -102,5 +103,21 @@ func TestUnseenOfOthers(t *testing.T) {
 		if namespace := fmt.Sprint("team-", n); all[namespace] != 1 {
 			t.Errorf("%d are named of %s", all[namespace], namespace)
 		}
+	}
+}
+
+// Of very many made-up mirrors some are looked at.
+func TestUnseenLooks(t *testing.T) {
+	looks := 0
+	s := New("hub-a", time.Now, func() time.Duration { return 0 }, func(types.NamespacedName) bool {
+		looks++
+		return false
+	})
+	for n := range maxUnseenLooks + 1000 {
+		key := types.NamespacedName{Namespace: "evil", Name: fmt.Sprint("job-", n)}
+		s.Set(mirrorsPod(key, "hub-a", key.Name))
+	}
+	if unseen := s.Unseen(); len(unseen) != unseenAtOnce || looks > maxUnseenLooks {
+		t.Errorf("%d are named, %d are looked at", len(unseen), looks)
 	}
 }
