@@ -50,8 +50,8 @@ func (s *jobSync) ensurePodGroup(ctx context.Context, pods []func() *corev1.Pod)
 	return nil
 }
 
-// ensure returns an object of the Job as it's stored, with the size of the gang that it should have,
-// which is in a policy; nil: the object is malformed, as plan.PodGroup says.
+// ensure returns an object of the Job as it's stored, with the size that its gang should have. That
+// is in a policy; nil: the object is malformed, as plan.PodGroup says.
 func ensure[T client.Object](
 	ctx context.Context, s *jobSync, wanted, stored T, kind string, size *int32, policyOf func(T) *schedulingv1beta1.PodGroupSchedulingPolicy,
 ) (T, error) {
