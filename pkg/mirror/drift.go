@@ -121,8 +121,7 @@ func (d *drift) differs() bool {
 	return !equality.Semantic.DeepEqual(&isSpec, &wantSpec)
 }
 
-// copyOnWrite copies the two maps that Drift changes in place. Drift replaces everything else, so
-// that want and the mirror share what is equal, which makes their comparison cheap.
+// copyOnWrite copies the two maps that Drift changes in place. Drift replaces everything else.
 func copyOnWrite(mirror *batchv1.Job) *batchv1.Job {
 	want := *mirror
 	want.Labels, want.Annotations = maps.Clone(mirror.Labels), maps.Clone(mirror.Annotations)

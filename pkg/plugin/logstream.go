@@ -41,7 +41,11 @@ func (c *cli) startOf(subresources *access.Subresources, f *logsFlags) *logStart
 		subresources: subresources, follow: f.options.Follow, timeout: f.startTimeout,
 		waiting: c.sayNew("waiting: "),
 		job: func(ctx context.Context) *batchv1.Job {
-			_, _, job, _ := c.openJob(ctx, subresources.Job.Name) // nil with an error
+			hub, err := c.hubClient()
+			if err != nil {
+				return nil
+			}
+			job, _ := c.jobNamed(ctx, hub, subresources.Job) // nil with an error
 			return job
 		},
 	}

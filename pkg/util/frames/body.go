@@ -11,28 +11,35 @@ import (
 // other answers as they are.
 func Slim(answer *http.Response) {
 	if answer.StatusCode == http.StatusOK && answer.Header.Get("Content-Type") == runtime.ContentTypeProtobuf+";stream=watch" {
-		answer.Body = &body{answer.Body, Reader{From: answer.Body, MaxBytes: maxHubEvent}, nil, nil}
+		events := &Reader{From: answer.Body, MaxBytes: maxHubEvent}
+		answer.Body = struct {
+			io.Reader
+			io.Closer
+		}{&Chunks{Next: events.Next}, answer.Body}
 	}
 }
 
-type body struct {
-	io.Closer
-	events Reader
-	read   []byte // and not asked for yet
-	ended  error
+// Chunks reads what a function returns, one chunk after another. It keeps nothing of a chunk that
+// was read while it waits for the next one.
+type Chunks struct {
+	// Next returns a chunk, which is valid until the next call, or an error.
+	Next func() ([]byte, error)
+
+	read  []byte // and not asked for yet
+	ended error
 }
 
 // Read implements io.Reader.
-func (b *body) Read(p []byte) (int, error) {
-	if len(b.read) == 0 && b.ended == nil {
-		b.read, b.ended = b.events.Next()
+func (c *Chunks) Read(p []byte) (int, error) {
+	for len(c.read) == 0 && c.ended == nil {
+		c.read, c.ended = c.Next()
 	}
-	if len(b.read) == 0 {
-		return 0, b.ended
+	n := copy(p, c.read)
+	if c.read = c.read[n:]; len(c.read) == 0 {
+		c.read = nil
 	}
-	n := copy(p, b.read)
-	if b.read = b.read[n:]; len(b.read) == 0 {
-		b.read = nil // while the next event is waited for, nothing is kept
+	if n == 0 && len(p) > 0 {
+		return 0, c.ended
 	}
 	return n, nil
 }

@@ -119,9 +119,10 @@ func (f asked) Read([]byte) (int, error) {
 func TestNoLargeEventIsKept(t *testing.T) {
 	large := frame(make([]byte, 1<<20))
 	kept := -1
-	b := &body{io.NopCloser(nil), Reader{MaxBytes: maxHubEvent}, nil, nil}
-	b.events.From = io.MultiReader(bytes.NewReader(large), asked(func() { kept = b.events.read.Cap() + cap(b.read) }))
-	if _, err := io.Copy(io.Discard, b); err != nil || kept != 0 {
+	events := &Reader{MaxBytes: maxHubEvent}
+	chunks := &Chunks{Next: events.Next}
+	events.From = io.MultiReader(bytes.NewReader(large), asked(func() { kept = events.read.Cap() + cap(chunks.read) }))
+	if _, err := io.Copy(io.Discard, chunks); err != nil || kept != 0 {
 		t.Errorf("%d bytes are kept while the next event is waited for, %v", kept, err)
 	}
 	r := &Reader{From: bytes.NewReader(append(large, frame(nil)...)), MaxBytes: maxHubEvent}

@@ -128,7 +128,7 @@ func bound(class requestClass, resp *http.Response, h *hold, broken func(*BoundE
 			h.release()
 		}
 	}
-	body := &boundedBody{ReadCloser: resp.Body, closed: closed, broken: broken, explain: func(err error) *BoundError {
+	explain := func(err error) *BoundError {
 		switch {
 		case errors.Is(err, errTooLarge):
 			return tooLarge(resp.Request, what, limit, most)
@@ -138,9 +138,9 @@ func bound(class requestClass, resp *http.Response, h *hold, broken func(*BoundE
 			return neither(resp.Request)
 		}
 		return nil
-	}}
+	}
 	read := readerOf(class, resp, format, from, limit)
-	body.next = func() ([]byte, error) {
+	next := func() ([]byte, error) {
 		if watches { // the event before has been taken
 			h.release()
 			from.read = 0
@@ -157,7 +157,14 @@ func bound(class requestClass, resp *http.Response, h *hold, broken func(*BoundE
 		}
 		return data, err
 	}
-	resp.Body = body
+	resp.Body = &boundedBody{Closer: resp.Body, closed: closed, Chunks: frames.Chunks{Next: func() ([]byte, error) {
+		data, err := next()
+		if broke := explain(err); broke != nil {
+			broken(broke)
+			return nil, broke
+		}
+		return data, err
+	}}}
 }
 
 func hasEvents(resp *http.Response) bool {
@@ -213,42 +220,17 @@ var (
 	errNeither  = decoded.ErrNeither
 )
 
-// boundedBody is the body of an answer up to its bound.
+// boundedBody is the body of an answer up to its bound. Reading fails once that is broken.
 type boundedBody struct {
-	io.ReadCloser
-	// next returns further bytes, all of which are within the bounds, or an error that explain
-	// makes another of.
-	next    func() ([]byte, error)
-	read    []byte // and not asked for yet
-	explain func(error) *BoundError
-	broken  func(*BoundError)
-	closed  func()
-	ended   error
+	io.Closer
+	frames.Chunks
+	closed func()
 }
 
 // Close ends all that waits for the answer.
 func (b *boundedBody) Close() error {
 	b.closed()
-	return b.ReadCloser.Close()
-}
-
-// Read reads from the body, and fails once a bound is broken.
-func (b *boundedBody) Read(p []byte) (int, error) {
-	for len(b.read) == 0 && b.ended == nil {
-		b.read, b.ended = b.next()
-		if err := b.explain(b.ended); err != nil {
-			b.read, b.ended = nil, err
-			b.broken(err)
-		}
-	}
-	n := copy(p, b.read)
-	if b.read = b.read[n:]; len(b.read) == 0 {
-		b.read = nil // while the next event is waited for, nothing is kept
-	}
-	if n == 0 && len(p) > 0 {
-		return 0, b.ended
-	}
-	return n, nil
+	return b.Closer.Close()
 }
 
 // readPage reads an error that nothing decodes, such as a load balancer's whose worker doesn't
