@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/jobferry/jobferry/pkg/manager/subresources/kubelet"
+	"github.com/jobferry/jobferry/pkg/util/apistatus"
 	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
@@ -112,8 +112,8 @@ func TestSelectorsOfAWorkerAreCheap(t *testing.T) {
 			at.selector, at.unselectable = selectorOf(job)
 			_, err = at.eachChunk(t.Context(), nil, podChoice{}, maxPodBytes, nil)
 		})
-		if took > most || kubelet.StatusOf(err).Code != http.StatusServiceUnavailable {
-			t.Errorf("%d values: %d MiB were allocated, code %d", len(expression.Values), took>>20, kubelet.StatusOf(err).Code)
+		if took > most || apistatus.Of(err).Code != http.StatusServiceUnavailable {
+			t.Errorf("%d values: %d MiB were allocated, code %d", len(expression.Values), took>>20, apistatus.Of(err).Code)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/subresources/kubelet"
+	"github.com/jobferry/jobferry/pkg/util/apistatus"
 )
 
 func unplaced(j *batchv1.Job) { j.Status = batchv1.JobStatus{} }
@@ -41,7 +41,7 @@ func TestPlacement(t *testing.T) {
 		workers, err := placement(row.job)
 		var s metav1.Status
 		if err != nil {
-			s = kubelet.StatusOf(err)
+			s = apistatus.Of(err)
 		}
 		if (row.code == 0) != (err == nil) || row.code == 0 && !slices.Equal(workers, []string{"w"}) ||
 			row.code != 0 && (s.Code != row.code || !strings.Contains(s.Message, row.text)) {

@@ -18,7 +18,7 @@ import (
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/jobferry/jobferry/pkg/manager/subresources/kubelet"
+	"github.com/jobferry/jobferry/pkg/util/apistatus"
 	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
@@ -54,7 +54,7 @@ func FuzzUpgrade(f *testing.F) {
 				}
 			}
 			return
-		} else if s := kubelet.StatusOf(fromWorker("w", "exec", err)); s.Code == http.StatusUnauthorized || s.Code == http.StatusForbidden ||
+		} else if s := apistatus.Of(fromWorker("w", "exec", err)); s.Code == http.StatusUnauthorized || s.Code == http.StatusForbidden ||
 			s.Code < 400 || s.Code > 599 || !isPlain(s.Message) || s.Details != nil && s.Details.RetryAfterSeconds > 0 {
 			t.Errorf("the user gets %+v", s)
 		}

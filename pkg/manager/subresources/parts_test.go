@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/jobferry/jobferry/pkg/manager/subresources/kubelet"
+	"github.com/jobferry/jobferry/pkg/util/apistatus"
 	"github.com/jobferry/jobferry/pkg/util/version"
 )
 
@@ -74,7 +74,7 @@ func TestParseCall(t *testing.T) {
 		switch {
 		case row.code == 0 && (err != nil || req.key != types.NamespacedName{Namespace: row.namespace, Name: row.name}):
 			t.Errorf("%s: %v, %v", name, req, err)
-		case row.code != 0 && (err == nil || kubelet.StatusOf(err).Code != row.code):
+		case row.code != 0 && (err == nil || apistatus.Of(err).Code != row.code):
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -92,7 +92,7 @@ func TestFromWorker(t *testing.T) {
 		"conflict":  {notYet("x"), http.StatusConflict},
 	}
 	for name, row := range rows {
-		if got := kubelet.StatusOf(fromWorker("w", "asking", fmt.Errorf("wrapped: %w", row.err))); got.Code != row.code || !strings.Contains(got.Message, `worker "w"`) && row.code != http.StatusBadGateway {
+		if got := apistatus.Of(fromWorker("w", "asking", fmt.Errorf("wrapped: %w", row.err))); got.Code != row.code || !strings.Contains(got.Message, `worker "w"`) && row.code != http.StatusBadGateway {
 			t.Errorf("%s: %d %s", name, got.Code, got.Message)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/jobferry/jobferry/pkg/manager/subresources/kubelet"
+	"github.com/jobferry/jobferry/pkg/util/apistatus"
 	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
@@ -96,7 +96,7 @@ func isTimeout(err error) bool {
 }
 
 func writeError(w http.ResponseWriter, err error) {
-	s := kubelet.StatusOf(err)
+	s := apistatus.Of(err)
 	if s.Details != nil && s.Details.RetryAfterSeconds > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(s.Details.RetryAfterSeconds)))
 	}

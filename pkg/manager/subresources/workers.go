@@ -14,8 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
-	"github.com/jobferry/jobferry/pkg/manager/subresources/kubelet"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
+	"github.com/jobferry/jobferry/pkg/util/apistatus"
 )
 
 // timeouts is how many timeouts of one request all workers of a Job may take together, if there are
@@ -156,7 +156,7 @@ func (p *placed) search(ctx context.Context, w podChoice, r rank) (*chosen, erro
 
 // isAbsent reports whether a worker has answered that it has no such Pod, or no mirror yet.
 func isAbsent(err error) bool {
-	code := kubelet.StatusOf(err).Code
+	code := apistatus.Of(err).Code
 	return code == http.StatusNotFound || code == http.StatusConflict
 }
 
@@ -167,10 +167,10 @@ func together(errs []error) error {
 		return errs[0]
 	}
 	order := func(err error) int { // -1: nothing is there; 0: not known; 1: it will change
-		return slices.Index([]bool{!isAbsent(err), kubelet.StatusOf(err).Code == http.StatusConflict}, true)
+		return slices.Index([]bool{!isAbsent(err), apistatus.Of(err).Code == http.StatusConflict}, true)
 	}
 	errs = slices.SortedStableFunc(slices.Values(errs), func(a, b error) int { return cmp.Compare(order(b), order(a)) })
-	status := kubelet.StatusOf(errs[0])
+	status := apistatus.Of(errs[0])
 	status.Message = strings.Join(messages(errs), "; ")
 	return &apierrors.StatusError{ErrStatus: status}
 }
@@ -178,7 +178,7 @@ func together(errs []error) error {
 func messages(errs []error) []string {
 	var all []string
 	for _, err := range errs {
-		all = append(all, kubelet.StatusOf(err).Message)
+		all = append(all, apistatus.Of(err).Message)
 	}
 	return all
 }

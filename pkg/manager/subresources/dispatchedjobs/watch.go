@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/jobferry/jobferry/pkg/jobview"
-	"github.com/jobferry/jobferry/pkg/manager/subresources/kubelet"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/util/apistatus"
 	"github.com/jobferry/jobferry/pkg/util/digest"
 )
 
@@ -111,7 +111,7 @@ func (w *watcher) pass(event watch.Event) error {
 
 // end sends the hub's error. The hub ends the watch, too.
 func (w *watcher) end(err error) error {
-	content, err := json.Marshal(kubelet.StatusOf(err))
+	content, err := json.Marshal(apistatus.Of(err))
 	if err != nil {
 		return err
 	}

@@ -2,19 +2,15 @@ package kubelet
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/jobferry/jobferry/pkg/util/text"
+	"github.com/jobferry/jobferry/pkg/util/apistatus"
 )
 
 // WriteError answers a request for a subresource with an error: of a log with its text, of a
 // session with a Status.
 func WriteError(w http.ResponseWriter, subresource string, err error) {
-	status := StatusOf(err)
+	status := apistatus.Of(err)
 	if subresource == Log {
 		http.Error(w, status.Message, codeOfLog(status.Code))
 		return
@@ -35,19 +31,4 @@ func codeOfLog(code int32) int {
 	default:
 		return http.StatusBadRequest
 	}
-}
-
-// StatusOf turns any error into a status for the client.
-func StatusOf(err error) metav1.Status {
-	status := metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError,
-	}
-	var said apierrors.APIStatus
-	if errors.As(err, &said) {
-		status = said.Status()
-	} else {
-		status.Message = text.Clean(err.Error(), text.MaxMessage)
-	}
-	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-	return status
 }
