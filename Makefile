@@ -54,7 +54,7 @@ E2E_TIMEOUT ?= 25m
 # They run the programs that `make build` makes, which go's cache of test results doesn't see: -count 1.
 # Without JOBFERRY_BIN, each package builds them in the time of its tests.
 # Packages of them at a time: each has clusters of its own, and waits more than it works.
-E2E_PARALLEL ?= 3
+E2E_PARALLEL ?= 4
 BASE ?= main
 JOBS ?= 500
 DURATION ?= 20m
