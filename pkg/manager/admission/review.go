@@ -61,6 +61,10 @@ type admissionRequest struct {
 	OldObject   json.RawMessage             `json:"oldObject"`
 }
 
+// maxUID bounds a review's UID, which the answer repeats, and JSON makes six bytes of some
+// characters. An API server's has 36.
+const maxUID = 64
+
 // serveReview serves the webhook.
 func serveReview(w http.ResponseWriter, r *http.Request) {
 	body, err := readReview(r)
@@ -71,7 +75,11 @@ func serveReview(w http.ResponseWriter, r *http.Request) {
 	var asked struct {
 		Request admissionRequest `json:"request"`
 	}
-	if err := json.Unmarshal(body, &asked); err != nil {
+	err = json.Unmarshal(body, &asked)
+	if err == nil && len(asked.Request.UID) > maxUID {
+		err = errTooLarge
+	}
+	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
