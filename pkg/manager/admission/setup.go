@@ -6,8 +6,10 @@ import (
 	"net/http"
 	"path/filepath"
 
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/jobferry/jobferry/pkg/util/serve"
@@ -30,11 +32,12 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	}
 	hooks := webhook.NewServer(webhook.Options{}) // for its metrics: it isn't started
 	hooks.Register(path, limited(http.HandlerFunc(serveReview)))
-	server, err := serve.New("admission webhook", options.BindAddress, hooks.WebhookMux(), config)
+	const name = "admission webhook"
+	server, listener, err := serve.New(name, options.BindAddress, hooks.WebhookMux(), config)
 	if err != nil {
 		return err
 	}
-	return mgr.Add(server)
+	return mgr.Add(&ctrlmanager.Server{Name: name, Server: server, Listener: listener, ShutdownTimeout: ptr.To(serve.ShutdownTimeout)})
 }
 
 // certify sets which certificate the server shows.

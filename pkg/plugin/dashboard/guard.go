@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/jobferry/jobferry/pkg/util/serve"
 )
 
 // guard lets only the user's browser pass.
@@ -60,6 +62,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		path = g.base + "/" + strings.TrimLeft(path, "/")
 		http.Redirect(w, r, (&url.URL{Path: path, RawQuery: query.Encode()}).String(), http.StatusSeeOther)
 	case below && g.hasCookie(r):
+		serve.Met(r.Context())
 		g.next.ServeHTTP(w, r)
 	default:
 		http.Error(w, "Open the address that kubectl jobferry dashboard has printed: it has a token.", http.StatusUnauthorized)

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +19,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/dashboard/hub"
 	"github.com/jobferry/jobferry/pkg/plugin/dashboard/view"
+	"github.com/jobferry/jobferry/pkg/util/serve"
 )
 
 // Hub is what the pages are made from; hub.Hub is one.
@@ -85,18 +85,14 @@ func (s *Server) URL(listener net.Listener) string {
 	return "http://" + listener.Addr().String() + s.base + "/?" + tokenParameter + "=" + s.token
 }
 
-// headerTimeout bounds how long a client may take for its request.
-const headerTimeout = 10 * time.Second
-
-// Serve serves until the context ends.
+// Serve serves until the context ends. Whoever is on this machine, and whatever page is in the
+// user's browser, may send requests: few of their connections are held.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
-	server := &http.Server{
-		Handler: s.Handler(listener.Addr().String()), ReadHeaderTimeout: headerTimeout,
-		BaseContext: func(net.Listener) context.Context { return ctx },
-	}
+	server := serve.Bounded(s.Handler(listener.Addr().String()), nil)
+	server.BaseContext, server.ConnContext = func(net.Listener) context.Context { return ctx }, serve.WithConn
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(serve.Limit(listener, false)); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil

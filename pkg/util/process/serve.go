@@ -7,8 +7,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/client-go/util/cert"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 
@@ -69,11 +71,11 @@ func add(mgr ctrl.Manager, name, address string, handler http.Handler, config *t
 	if isOff(address) {
 		return nil
 	}
-	server, err := serve.New(name, address, handler, config)
+	server, listener, err := serve.New(name, address, handler, config)
 	if err != nil {
 		return err
 	}
-	return mgr.Add(server)
+	return mgr.Add(&manager.Server{Name: name, Server: server, Listener: listener, ShutdownTimeout: ptr.To(serve.ShutdownTimeout)})
 }
 
 // metrics serves them: with --metrics-secure to those whom the cluster lets read them, by TLS with

@@ -1,5 +1,5 @@
-// Package serve has the HTTP servers of ports that anybody in the network reaches: health, metrics,
-// webhooks. What a client may take there is bounded: connections, headers, and what is read of a
+// Package serve has the HTTP servers of ports that anybody in the network, or on the machine,
+// reaches: health, metrics, webhooks, the dashboard. What a client may take there is bounded: connections, headers, and what is read of a
 // request before its handler reads it. controller-runtime's servers have no such bounds.
 package serve
 
@@ -11,9 +11,6 @@ import (
 	"net/http"
 	"time"
 
-	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
-
 	"github.com/jobferry/jobferry/pkg/util/handshake"
 )
 
@@ -24,8 +21,9 @@ const (
 	writeTimeout      = 15 * time.Second // for an answer to be taken; streams have none
 	// WriteByteTimeout is after how long a connection by HTTP/2 is closed whose client takes nothing.
 	WriteByteTimeout = time.Minute
-	shutdownTimeout  = 5 * time.Second
-	maxHeaderBytes   = 64 << 10
+	// ShutdownTimeout is how long requests have when the server is stopped.
+	ShutdownTimeout = 5 * time.Second
+	maxHeaderBytes  = 64 << 10
 	// What a client may send before a handler reads it, with HTTP/2.
 	maxAhead      = 256 << 10
 	maxAheadOfOne = 64 << 10
@@ -53,11 +51,11 @@ func Bounded(handler http.Handler, config *tls.Config) *http.Server {
 	return server
 }
 
-// New makes a Bounded server that listens on an address.
-func New(name, address string, handler http.Handler, config *tls.Config) (*manager.Server, error) {
+// New makes a Bounded server, and listens on an address.
+func New(name, address string, handler http.Handler, config *tls.Config) (*http.Server, net.Listener, error) {
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
 	limited := Limit(listener, config != nil)
 	if config != nil {
@@ -65,5 +63,5 @@ func New(name, address string, handler http.Handler, config *tls.Config) (*manag
 	}
 	server := Bounded(handler, config)
 	server.WriteTimeout = writeTimeout
-	return &manager.Server{Name: name, Server: server, Listener: limited, ShutdownTimeout: ptr.To(shutdownTimeout)}, nil
+	return server, limited, nil
 }

@@ -2,8 +2,8 @@ package serve
 
 import (
 	"bytes"
-	"context"
 	"crypto/tls"
+	"errors"
 	"net"
 	"net/http"
 	"testing"
@@ -17,20 +17,18 @@ import (
 // serving starts a server until the test ends, and returns its address.
 func serving(t *testing.T, handler http.Handler, config *tls.Config) string {
 	t.Helper()
-	server, err := New("test", "127.0.0.1:0", handler, config)
+	server, listener, err := New("test", "127.0.0.1:0", handler, config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- server.Start(ctx) }()
+	go func() { ended <- server.Serve(listener) }()
 	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
+		if err := errors.Join(server.Close(), <-ended); !errors.Is(err, http.ErrServerClosed) {
 			t.Error(err)
 		}
 	})
-	return server.Listener.Addr().String()
+	return listener.Addr().String()
 }
 
 // Any Pod of the network may open connections, and send headers that don't end: they take little

@@ -100,12 +100,12 @@ func TestAClientThatReadsNothing(t *testing.T) {
 func TestAnAnswerThatNobodyTakes(t *testing.T) {
 	config := configFor(t)
 	synctest.Test(t, func(t *testing.T) {
-		made, err := New("test", "127.0.0.1:0", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "x") }), config)
+		made, listener, err := New("test", "127.0.0.1:0", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "x") }), config)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = made.Listener.Close() // for one in memory
-		client := servetest.NewClient(t, encrypted(t, inMemory(t, made.Server)()), 0)
+		_ = listener.Close() // for one in memory
+		client := servetest.NewClient(t, encrypted(t, inMemory(t, made)()), 0)
 		began := time.Now()
 		client.Get("/", "x", "y")
 		client.Ended(1)
