@@ -28,7 +28,8 @@ var functions = template.FuncMap{
 		}
 		return value
 	},
-	"add": func(a, b int) int { return a + b },
+	"add":  func(a, b int) int { return a + b },
+	"some": func(names []string) []string { return names[:min(len(names), 20)] },
 }
 
 // parse reads the templates of assets, with all addresses below a path. They get a page, whatever

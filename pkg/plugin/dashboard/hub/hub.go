@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -148,15 +149,27 @@ func (h *Hub) Workers() []*v1alpha1.WorkerCluster {
 	return workers
 }
 
-// Events returns the hub's events about a Job, whoever wrote them.
+// MaxEvents is how many events of a Job are looked at. Jobferry writes some tens in the time for
+// which API servers keep them, and a tenant any number.
+const MaxEvents = 1000
+
+// Events returns the hub's newest events about a Job, whoever wrote them.
 func (h *Hub) Events(job *batchv1.Job) []corev1.Event {
 	// the index is there
 	objects, _ := h.events.informer.GetIndexer().ByIndex(bySubject, subjectKey(job.Namespace, job.UID))
-	events := make([]corev1.Event, 0, len(objects))
+	all := make([]*corev1.Event, 0, len(objects))
 	for _, object := range objects {
 		if e, ok := object.(*corev1.Event); ok {
-			events = append(events, *e)
+			all = append(all, e)
 		}
+	}
+	if len(all) > MaxEvents {
+		slices.SortFunc(all, func(a, b *corev1.Event) int { return jobview.Time(b).Compare(jobview.Time(a)) })
+		all = all[:MaxEvents]
+	}
+	events := make([]corev1.Event, len(all))
+	for i := range all {
+		events[i] = *all[i]
 	}
 	return events
 }

@@ -1,8 +1,6 @@
 package hub
 
 import (
-	"maps"
-
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,6 +8,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/plugin/dashboard/view"
 	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
@@ -22,13 +21,34 @@ func trimJob(object any) (any, error) {
 	if !mirror.Managed(job) {
 		return &batchv1.Job{ObjectMeta: identity(&job.ObjectMeta)}, nil
 	}
-	job.ManagedFields = nil
-	maps.DeleteFunc(job.Annotations, func(key, _ string) bool { return key == corev1.LastAppliedConfigAnnotation })
-	job.Spec.Template, job.Spec.Selector, job.Spec.PodFailurePolicy = corev1.PodTemplateSpec{}, nil, nil
-	return job, nil
+	trimmed := &batchv1.Job{
+		ObjectMeta: identity(&job.ObjectMeta),
+		Spec: batchv1.JobSpec{
+			Parallelism: job.Spec.Parallelism, Completions: job.Spec.Completions, CompletionMode: job.Spec.CompletionMode,
+			Suspend: job.Spec.Suspend, ManagedBy: job.Spec.ManagedBy,
+		},
+		Status: job.Status,
+	}
+	trimmed.CreationTimestamp, trimmed.DeletionTimestamp = job.CreationTimestamp, job.DeletionTimestamp
+	trimmed.Status.UncountedTerminatedPods = nil
+	for _, key := range view.Annotations {
+		if value, is := job.Annotations[key]; is {
+			metav1.SetMetaDataAnnotation(&trimmed.ObjectMeta, key, text.Clean(value, text.MaxMessage))
+		}
+	}
+	if len(job.Labels) <= maxLabels {
+		trimmed.Labels = job.Labels
+	}
+	return trimmed, nil
 }
 
-// trimEvent keeps what the pages show of an event.
+// maxLabels is how many labels a Job may have that one can search for.
+const maxLabels = 100
+
+// maxEvent bounds what is kept of an event: API servers bound the texts of some events only.
+const maxEvent = 4 << 10
+
+// trimEvent keeps what the pages show of an event, and of one that is large only its name.
 func trimEvent(object any) (any, error) {
 	e, ok := object.(*corev1.Event)
 	if !ok {
@@ -37,13 +57,17 @@ func trimEvent(object any) (any, error) {
 	meta := identity(&e.ObjectMeta)
 	meta.CreationTimestamp = e.CreationTimestamp
 	about := e.InvolvedObject
-	return &corev1.Event{
+	trimmed := &corev1.Event{
 		ObjectMeta:     meta,
 		InvolvedObject: corev1.ObjectReference{Kind: about.Kind, Namespace: about.Namespace, Name: about.Name, UID: about.UID},
-		Type:           e.Type, Reason: e.Reason, Message: e.Message, Count: e.Count, Series: e.Series,
+		Type:           e.Type, Reason: e.Reason, Message: text.Clean(e.Message, text.MaxMessage), Count: e.Count, Series: e.Series,
 		FirstTimestamp: e.FirstTimestamp, LastTimestamp: e.LastTimestamp, EventTime: e.EventTime,
 		ReportingController: e.ReportingController,
-	}, nil
+	}
+	if trimmed.Size() > maxEvent {
+		return &corev1.Event{ObjectMeta: meta}, nil
+	}
+	return trimmed, nil
 }
 
 func trimWorker(object any) (any, error) {

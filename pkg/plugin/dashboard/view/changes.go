@@ -11,9 +11,9 @@ import (
 // named is a worker's name in an event's message.
 var named = regexp.MustCompile(`[Ww]orker "?([a-z0-9](?:[-a-z0-9.]*[a-z0-9])?)"?`)
 
-// workersIn returns the workers that a message names, in its order.
+// workersIn returns the first two workers that a message names, in its order.
 func workersIn(message string) (workers []string) {
-	for _, match := range named.FindAllStringSubmatch(message, -1) {
+	for _, match := range named.FindAllStringSubmatch(message, 2) {
 		workers = append(workers, match[1])
 	}
 	return workers

@@ -97,9 +97,15 @@ func (f Filter) sift(jobs []*batchv1.Job, around Around) ([]facts, counts) {
 	return selected, n
 }
 
+// maxWorkers is how many workers there are to choose from. Whoever may write the status of Jobs can
+// name any number.
+const maxWorkers = 2000
+
 func (n counts) countWorkers(workers []string) {
 	for _, worker := range workers {
-		n.workers[worker]++
+		if n.workers[worker] > 0 || len(n.workers) < maxWorkers {
+			n.workers[worker]++
+		}
 	}
 	if len(workers) == 0 {
 		n.workers[NotPlaced]++

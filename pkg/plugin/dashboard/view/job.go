@@ -106,6 +106,11 @@ func known(facts []Fact) []Fact {
 // queueLabel is Kueue's.
 const queueLabel = "kueue.x-k8s.io/queue-name"
 
+// Annotations are those of a Job that its page shows.
+var Annotations = []string{
+	v1alpha1.AnnotationClusterSelector, v1alpha1.AnnotationClusterPreference, v1alpha1.AnnotationOnClusterLost, v1alpha1.AnnotationMaxClusters,
+}
+
 // jobFacts lists what the user asked for, and what Jobferry notes of the placement. What isn't set
 // is left out.
 func jobFacts(job *batchv1.Job) []Fact {

@@ -65,7 +65,7 @@ var columns = []sortable{
 	{key: "namespace", title: "Namespace", compare: by(func(j *sorted) string { return j.Namespace })},
 	{key: "name", title: "Name", compare: by(func(j *sorted) string { return j.Name })},
 	{key: "state", title: "State", compare: by(func(j *sorted) int { return stateRank(j.state) })},
-	{key: "worker", title: "Worker", compare: by(func(j *sorted) string { return strings.Join(j.workers, ",") }),
+	{key: "worker", title: "Worker", compare: func(a, b *sorted) int { return slices.Compare(a.workers, b.workers) },
 		lacks: func(j *sorted) bool { return len(j.workers) == 0 }},
 	{key: "succeeded", title: "Succeeded", compare: bySucceeded},
 	{key: "active", title: "Active", number: true, compare: by(func(j *sorted) int32 { return j.Status.Active })},

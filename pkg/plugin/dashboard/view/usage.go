@@ -47,9 +47,14 @@ type UsageTable struct {
 	Rows      []UsageRow
 	// Total is of all rows, if there are several.
 	Total *UsageRow
+	// Omitted resources are those that fewer rows have.
+	Omitted int
 	// Priced: something has a price.
 	Priced bool
 }
+
+// maxResources is how many columns a table has. Tenants can make up names of resources.
+const maxResources = 20
 
 // UsageRow is what one of them used.
 type UsageRow struct {
@@ -136,18 +141,22 @@ func (all tallies) add(by rowKey, u usage.Usage, cost float64) {
 
 // table lists who used something by name, or, with a limit, those who used the most.
 func (all tallies) table(of string, limit int) UsageTable {
-	sum := tally{resources: map[corev1.ResourceName]usage.Usage{}}
+	sum, rows := tally{resources: map[corev1.ResourceName]usage.Usage{}}, map[corev1.ResourceName]int{}
 	for _, t := range all {
 		for name, u := range t.resources {
 			u.Resource = name
 			sum.add(u, 0)
+			rows[name]++
 		}
 		sum.cost += t.cost
 	}
-	names := slices.SortedFunc(maps.Keys(sum.resources), func(a, b corev1.ResourceName) int {
+	inOrder := func(a, b corev1.ResourceName) int {
 		return cmp.Or(cmp.Compare(usageOrder[a], usageOrder[b]), cmp.Compare(a, b))
-	})
-	table := UsageTable{Of: of, Priced: sum.cost > 0}
+	}
+	names := slices.SortedFunc(maps.Keys(rows), func(a, b corev1.ResourceName) int { return cmp.Or(cmp.Compare(rows[b], rows[a]), inOrder(a, b)) })
+	table := UsageTable{Of: of, Priced: sum.cost > 0, Omitted: max(len(names)-maxResources, 0)}
+	names = names[:len(names)-table.Omitted]
+	slices.SortFunc(names, inOrder)
 	for _, name := range names {
 		table.Resources = append(table.Resources, show.ResourceTitle(name))
 	}

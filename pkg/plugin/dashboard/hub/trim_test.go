@@ -1,0 +1,92 @@
+package hub
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/costtest"
+)
+
+// Whatever is large in a tenant's Jobs and events, little is kept of it.
+func TestLittleIsKeptOfLargeObjects(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	job := theJob()
+	job.Labels, job.Finalizers, job.OwnerReferences = map[string]string{}, []string{long}, []metav1.OwnerReference{{Name: long}}
+	for i := range 20_000 {
+		job.Labels[fmt.Sprint("label-", i)] = "x"
+	}
+	job.Annotations["notes"], job.Annotations[v1alpha1.AnnotationClusterSelector] = long, "a in ("+long+")"
+	job.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededIndexes: &long}}}
+	job.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{Failed: []types.UID{types.UID(long)}}
+	kept, err := trimJob(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if is := kept.(*batchv1.Job); is.Size() > 2<<10 || is.Annotations[v1alpha1.AnnotationOnClusterLost] != "Wait" {
+		t.Errorf("%d bytes are kept of a Job", is.Size())
+	}
+	usual := corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: "team-a", Name: "e", CreationTimestamp: metav1.Now()},
+		InvolvedObject: corev1.ObjectReference{Kind: "Job", Namespace: "team-a", Name: "pi", UID: "1"},
+		Reason:         "Pending", Message: strings.Repeat("x", 1000), ReportingController: v1alpha1.EventController,
+	}
+	for name, row := range map[string]struct {
+		edit  func(*corev1.Event)
+		shown bool
+	}{
+		"usual":          {func(*corev1.Event) {}, true},
+		"a long message": {func(e *corev1.Event) { e.Message = long }, true},
+		"a long reason":  {func(e *corev1.Event) { e.Reason = long }, false},
+		"a long UID":     {func(e *corev1.Event) { e.InvolvedObject.UID = types.UID(long) }, false},
+		"a long writer":  {func(e *corev1.Event) { e.ReportingController = long }, false},
+	} {
+		e := usual.DeepCopy()
+		row.edit(e)
+		kept, err := trimEvent(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if is := kept.(*corev1.Event); is.Size() > 2<<10 || (is.Reason == "Pending" && is.Message != "") != row.shown {
+			t.Errorf("%s: %d bytes are kept, reason %.20q", name, is.Size(), is.Reason)
+		}
+	}
+}
+
+// A tenant writes very many events about a Job: the newest are looked at.
+func TestVeryManyEventsOfAJob(t *testing.T) {
+	h, err := New(&rest.Config{Host: "http://127.0.0.1:1"}, "", clock.RealClock{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	for i := range 50_000 {
+		if err := h.events.informer.GetIndexer().Add(&corev1.Event{
+			ObjectMeta:     metav1.ObjectMeta{Namespace: "team-a", Name: fmt.Sprint(i)},
+			InvolvedObject: corev1.ObjectReference{Kind: "Job", UID: "1"}, ReportingController: v1alpha1.EventController,
+			Reason: fmt.Sprint("r", i), LastTimestamp: metav1.NewTime(began.Add(time.Duration(i) * time.Second)),
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	around := h.Around()
+	if cost := costtest.Of(func() {
+		if newest := around(theJob()); newest.Reason.Reason != "r49999" {
+			t.Errorf("the newest is %q", newest.Reason.Reason)
+		}
+	}); cost > 8<<20 {
+		t.Errorf("%d MiB are allocated", cost>>20)
+	}
+	if n := len(h.Events(theJob())); n != MaxEvents {
+		t.Errorf("%d events are looked at", n)
+	}
+}
