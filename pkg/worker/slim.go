@@ -7,6 +7,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -139,17 +141,23 @@ func (s slimming) pod(object any) (any, error) {
 		}
 	}
 	slim.Spec.NodeName = p.Spec.NodeName
-	if len(p.Status.InitContainerStatuses) > 0 {
-		slim.Spec.InitContainers = slimSidecars(p.Spec.InitContainers)
-	}
 	slim.Status.Phase = p.Status.Phase
 	for i := range p.Status.Conditions {
 		c := &p.Status.Conditions[i]
 		slim.Status.Conditions = append(slim.Status.Conditions,
 			corev1.PodCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
 	}
-	slim.Status.ContainerStatuses = slimStatuses(p.Status.ContainerStatuses)
-	slim.Status.InitContainerStatuses = slimStatuses(p.Status.InitContainerStatuses)
+	slim.Status.ContainerStatuses = slimStatuses(p.Status.ContainerStatuses, nil)
+	if len(p.Status.InitContainerStatuses) > 0 {
+		sidecars := sidecarsOf(p)
+		slim.Status.InitContainerStatuses = slimStatuses(p.Status.InitContainerStatuses, sidecars)
+		for _, s := range slim.Status.InitContainerStatuses {
+			if sidecars.Has(s.Name) {
+				slim.Spec.InitContainers = append(slim.Spec.InitContainers,
+					corev1.Container{Name: s.Name, RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)})
+			}
+		}
+	}
 	return slim, nil
 }
 
@@ -180,19 +188,32 @@ func slimLabels(labels map[string]string) map[string]string {
 	return labels
 }
 
-// slimSidecars keeps the init containers that run on.
-func slimSidecars(all []corev1.Container) (slim []corev1.Container) {
-	for i := range all {
-		if c := &all[i]; plan.IsSidecar(c) {
-			slim = append(slim, corev1.Container{Name: c.Name, RestartPolicy: c.RestartPolicy})
+// sidecarsOf are the names of the init containers that run on.
+func sidecarsOf(p *corev1.Pod) sets.Set[string] {
+	sidecars := sets.Set[string]{}
+	for i := range p.Spec.InitContainers {
+		if c := &p.Spec.InitContainers[i]; plan.IsSidecar(c) {
+			sidecars.Insert(c.Name)
 		}
 	}
-	return slim
+	return sidecars
 }
 
-func slimStatuses(all []corev1.ContainerStatus) (slim []corev1.ContainerStatus) {
+// maxStatuses is how many containers of a Pod are held of which there is something to be told. A
+// template gives any number to many Pods.
+const maxStatuses = 64
+
+// slimStatuses keeps one of all sidecars, and one of all others, that haven't ended, and were never
+// restarted: nothing else is read of them.
+func slimStatuses(all []corev1.ContainerStatus, sidecars sets.Set[string]) (slim []corev1.ContainerStatus) {
+	isKept := map[bool]bool{}
 	for i := range all {
 		s := corev1.ContainerStatus{Name: all[i].Name, RestartCount: all[i].RestartCount}
+		isQuiet, isSidecar := all[i].State.Terminated == nil && s.RestartCount == 0, sidecars.Has(s.Name)
+		if isQuiet && isKept[isSidecar] || !isQuiet && len(slim) >= maxStatuses {
+			continue
+		}
+		isKept[isSidecar] = isKept[isSidecar] || isQuiet
 		if end := all[i].State.Terminated; end != nil {
 			s.State.Terminated = &corev1.ContainerStateTerminated{ExitCode: end.ExitCode, FinishedAt: end.FinishedAt}
 		}

