@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/jobferry/jobferry/pkg/plugin/access"
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
 // A container that never ends its line: what is held of it is bounded.
@@ -46,6 +47,41 @@ func TestEndlessAnswers(t *testing.T) {
 	})
 	if said := h.run("pods", "shards"); said.code != exitFailed || !strings.Contains(said.err, "larger than 64 MiB") {
 		t.Errorf("code %d: %.200s", said.code, said.err)
+	}
+}
+
+// Of very many large objects that a worker says are the hub's, the names are held.
+func TestLargeObjectsOfAWorker(t *testing.T) {
+	pages, held := 0, int64(0)
+	before := costtest.Heap()
+	worker := interceptor.NewClient(fake.NewClientBuilder().WithScheme(access.Scheme).Build(), interceptor.Funcs{
+		List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, _ ...client.ListOption) error {
+			roles, is := list.(*rbacv1.RoleBindingList)
+			if pages++; !is || pages > 40 {
+				return nil
+			}
+			list.SetContinue(fmt.Sprint(pages))
+			for range 25 {
+				roles.Items = append(roles.Items, rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{
+					Namespace: "team", Name: "hub", Annotations: map[string]string{"a": string(make([]byte, 100<<10))},
+				}})
+			}
+			return nil
+		},
+		Delete: func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.DeleteOption) error {
+			if held == 0 {
+				held = costtest.Heap() - before
+			}
+			if object.GetName() != "hub" || object.GetNamespace() != "team" {
+				t.Errorf("%s is deleted", client.ObjectKeyFromObject(object))
+			}
+			return nil
+		},
+	})
+	streams, _, _, said := genericiooptions.NewTestIOStreams()
+	err := (&cli{IOStreams: streams}).removeRoles(t.Context(), worker, "hub", func(string) bool { return false })
+	if err != nil || held > 16<<20 || strings.Count(said.String(), "worker: RoleBinding team/hub removed") != 40*25 {
+		t.Errorf("%v, %d MiB are held, it says %.100s", err, held>>20, said)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -61,6 +62,35 @@ func TestForeignTextsAreOneLine(t *testing.T) {
 	}
 }
 
+// A tenant of the worker, or an honest user of the hub, has a Job there that is larger than what is
+// read: what the hub has in the worker is removed all the same, but for the Lease of its Jobs.
+func TestALargeJobIsUnregisteredFrom(t *testing.T) {
+	const lease = `{"metadata":{"namespace":"jobferry-system","name":"jobferry-fence-hub","labels":{"jobferry.dev/origin":"hub"}}}`
+	deleted := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case r.Method == http.MethodDelete:
+			deleted++
+			_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Success"}`)
+		case strings.HasSuffix(r.URL.Path, "/leases"):
+			_, _ = io.WriteString(w, `{"kind":"LeaseList","apiVersion":"coordination.k8s.io/v1","items":[`+lease+`]}`)
+		default:
+			env := strings.Repeat(`{"name":"a"},`, 10_000)
+			_, _ = io.WriteString(w, `{"kind":"JobList","apiVersion":"batch/v1","items":[{"spec":{"template":{"spec":{"containers":[{"env":[`+env+`{}]}]}}}}]}`)
+		}
+	}))
+	defer server.Close()
+	worker, err := access.NewWorkerClient(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	streams, _, _, said := genericiooptions.NewTestIOStreams()
+	if err := (&cli{IOStreams: streams}).removeLeases(t.Context(), worker, "hub"); err != nil || deleted > 0 || !strings.Contains(said.String(), "stays for the Jobs") {
+		t.Errorf("%v, %d Leases are deleted, it says %s", err, deleted, said)
+	}
+}
+
 // The names that a hostile worker lists aren't printed, and not offered to a shell.
 func TestNamesOfAWorker(t *testing.T) {
 	for name, object := range map[string]metav1.ObjectMeta{
@@ -69,6 +99,7 @@ func TestNamesOfAWorker(t *testing.T) {
 		"an origin for a shell":     {Name: "a", Labels: map[string]string{v1alpha1.LabelOrigin: "x; rm -rf ~"}},
 		"an origin of two lines":    {Name: "a", Labels: map[string]string{v1alpha1.LabelOrigin: evil}},
 		"a name that a shell obeys": {Name: "$(ls)"},
+		"a name that none is":       {Name: strings.Repeat("a", 100<<10)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var deleted []string

@@ -16,10 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/pager"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
@@ -148,7 +150,7 @@ func (c *cli) removeRoles(ctx context.Context, worker client.Client, hub types.U
 }
 
 // removeOf deletes what a hub has in a namespace of a worker, in the order of the lists, except
-// what is to be kept. All is listed before something is deleted.
+// what is to be kept. All is listed before something is deleted, and of that the names are held.
 func (c *cli) removeOf(ctx context.Context, worker client.Client, hub types.UID, namespace string, keep func(client.Object) bool, lists ...client.ObjectList) error {
 	var all []client.Object
 	listed := 0
@@ -171,7 +173,11 @@ func (c *cli) removeOf(ctx context.Context, worker client.Client, hub types.UID,
 			case ok && !hasPlainName(object):
 				return errName
 			case ok && !keep(object):
-				all = append(all, object)
+				kind, err := apiutil.GVKForObject(object, access.Scheme)
+				named := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: object.GetNamespace(), Name: object.GetName()}}
+				named.SetGroupVersionKind(kind)
+				all = append(all, named)
+				return err
 			}
 			return nil
 		})
@@ -194,8 +200,12 @@ var errEmptyPage = errors.New("its answer is an empty page, after which there ar
 
 // hasPlainName reports whether an object of a worker can be named in a terminal.
 func hasPlainName(object client.Object) bool {
-	return objectnames.IsPlain(object.GetNamespace() + "/" + object.GetName())
+	name := object.GetNamespace() + "/" + object.GetName()
+	return len(name) <= maxName && objectnames.IsPlain(name)
 }
+
+// maxName is how long an API server lets a name be, with its namespace.
+const maxName = validation.DNS1123LabelMaxLength + len("/") + validation.DNS1123SubdomainMaxLength
 
 // maxOfHub bounds what a hub can have in a worker: two objects for each namespace, and a few.
 const maxOfHub = 20_000

@@ -229,10 +229,12 @@ func (c *cli) removeLeases(ctx context.Context, worker client.Client, hubUID typ
 			return fmt.Errorf("worker: list Leases: %w", errName)
 		}
 		var jobs batchv1.JobList
-		if err := worker.List(ctx, &jobs, client.MatchingLabels{v1alpha1.LabelOrigin: origin}, client.Limit(1)); err != nil {
+		err := worker.List(ctx, &jobs, client.MatchingLabels{v1alpha1.LabelOrigin: origin}, client.Limit(1))
+		isLarge := access.IsTooLarge(err) // a Job may be
+		if err != nil && !isLarge {
 			return fmt.Errorf("worker: list Jobs: %w", access.Explain(err))
 		}
-		if len(jobs.Items) > 0 && leases.Items[i].Name != v1alpha1.Origin(origin).WriterLease() {
+		if (isLarge || len(jobs.Items) > 0) && leases.Items[i].Name != v1alpha1.Origin(origin).WriterLease() {
 			c.say("worker: Lease %s stays for the Jobs that are left; to see them: kubectl get jobs -A -l %s=%s", leases.Items[i].Name, v1alpha1.LabelOrigin, origin)
 			continue
 		}
