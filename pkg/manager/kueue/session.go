@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -26,6 +27,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/flapping"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/util/pages"
+	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 // +kubebuilder:rbac:groups=kueue.x-k8s.io,resources=workloads;admissionchecks;multikueueconfigs;multikueueclusters;resourceflavors,verbs=get;list;watch
@@ -153,8 +155,32 @@ func slimWorkload(object any) (any, error) {
 			Namespace: w.Namespace, Name: w.Name, UID: w.UID, ResourceVersion: w.ResourceVersion, Generation: w.Generation,
 			CreationTimestamp: w.CreationTimestamp, DeletionTimestamp: w.DeletionTimestamp, OwnerReferences: mirror.HeldOwner(w),
 		},
-		Status: kueue.WorkloadStatus{Conditions: w.Status.Conditions, Admission: slimAdmission(w.Status.Admission), AdmissionChecks: w.Status.AdmissionChecks},
+		Status: kueue.WorkloadStatus{
+			Conditions: slimConditions(w.Status.Conditions), Admission: slimAdmission(w.Status.Admission), AdmissionChecks: slimChecks(w.Status.AdmissionChecks),
+		},
 	}, nil
+}
+
+func slimConditions(all []metav1.Condition) []metav1.Condition {
+	slim := slices.Clone(all)
+	for i := range slim {
+		slim[i].Message = ""
+	}
+	return slim
+}
+
+// slimChecks keeps the messages that are as long as Jobferry's, and of what a check has Pods get
+// where they may be.
+func slimChecks(all []kueue.AdmissionCheckState) []kueue.AdmissionCheckState {
+	slim := slices.Clone(all)
+	for i := range slim {
+		slim[i].Message = text.Clean(slim[i].Message, text.MaxMessage)
+		slim[i].PodSetUpdates = slices.Clone(slim[i].PodSetUpdates)
+		for j := range slim[i].PodSetUpdates {
+			slim[i].PodSetUpdates[j].Labels, slim[i].PodSetUpdates[j].Annotations = nil, nil
+		}
+	}
+	return slim
 }
 
 func slimAdmission(a *kueue.Admission) *kueue.Admission {

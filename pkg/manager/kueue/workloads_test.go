@@ -250,7 +250,10 @@ func TestLargeWorkloadsTakeLittleMemory(t *testing.T) {
 	w.Status.Admission = &kueue.Admission{ClusterQueue: "cq", PodSetAssignments: []kueue.PodSetAssignment{{
 		Name: "main", TopologyAssignment: &kueue.TopologyAssignment{Levels: []string{large}},
 	}}}
-	w.Status.AdmissionChecks = []kueue.AdmissionCheckState{{Name: "check"}}
+	w.Status.Conditions[0].Message = large
+	w.Status.AdmissionChecks = []kueue.AdmissionCheckState{{Name: "check", Message: large, PodSetUpdates: []kueue.PodSetUpdate{{
+		Name: "main", Labels: map[string]string{"a": large}, Annotations: map[string]string{"a": large}, NodeSelector: map[string]string{"a": "b"},
+	}}}}
 	slim, err := slimWorkload(w)
 	if err != nil {
 		t.Fatal(err)
