@@ -22,7 +22,7 @@ const (
 
 var errTooLarge = errors.New("the answer has more in it than a registration reads: check what answers at the cluster's server")
 
-// IsTooLarge reports whether a request failed as the answer has more in it than is read of a worker.
+// IsTooLarge reports whether a request failed as the answer has more in it than is read.
 func IsTooLarge(err error) bool { return errors.Is(err, errTooLarge) }
 
 // boundedTransport reads answers in JSON up to the bounds. It passes on others so that nothing of

@@ -1,6 +1,7 @@
 // Package serve has the HTTP servers of ports that anybody in the network, or on the machine,
-// reaches: health, metrics, webhooks, the dashboard. What a client may take there is bounded: connections, headers, and what is read of a
-// request before its handler reads it. controller-runtime's servers have no such bounds.
+// reaches: health, metrics, webhooks, the dashboard. What a client may take there is bounded:
+// connections, headers, and what is read of a request before its handler reads it.
+// controller-runtime's servers have no such bounds.
 package serve
 
 import (
