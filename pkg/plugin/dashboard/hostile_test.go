@@ -79,7 +79,7 @@ func TestThePageOfAJobOfManyEvents(t *testing.T) {
 	}
 	w.details.HubEvents = slices.Repeat([]corev1.Event{of}, hub.MaxEvents)
 	w.details.WorkerEvents = slices.Repeat([]corev1.Event{of}, 2000) // a manager sends no more
-	if made, sent := costOf(t, w, "/jobs/team-a/pi"); made > 32<<20 || sent > 1<<20 {
+	if made, sent := costOf(t, w, "/jobs/team-a/pi"); made > 48<<20 || sent > 1<<20 {
 		t.Errorf("%d MiB are allocated, %d KiB sent", made>>20, sent>>10)
 	}
 }

@@ -36,10 +36,12 @@ func Entries(from string, events []corev1.Event) []Entry {
 // Within one second the hub's come first, as most of the worker's follow from them. Events that are
 // closer than the difference of the two clusters' clocks may be in the wrong order.
 func InOrder(entries []Entry) []Entry {
-	return slices.SortedStableFunc(slices.Values(entries), func(a, b Entry) int {
+	sorted := slices.Clone(entries)
+	slices.SortStableFunc(sorted, func(a, b Entry) int {
 		at, bt := jobview.Time(&a.Event), jobview.Time(&b.Event)
 		return cmp.Or(at.Truncate(time.Second).Compare(bt.Truncate(time.Second)), cmp.Compare(rank(a), rank(b)), at.Compare(bt))
 	})
+	return sorted
 }
 
 // Timeline is the table of events of hub and worker, in order.

@@ -27,7 +27,7 @@ type Event struct {
 
 // entriesOf joins the events of hub and workers, the oldest first.
 func entriesOf(in JobInput) []show.Entry {
-	entries := show.Entries(show.Hub, in.HubEvents)
+	entries := slices.Grow(show.Entries(show.Hub, in.HubEvents), len(in.WorkerEvents))
 	for _, e := range in.WorkerEvents {
 		entries = append(entries, show.Entry{From: access.WorkerOf(&e), Event: e})
 	}
@@ -62,9 +62,14 @@ func isOwn(e *corev1.Event) bool {
 // chosenEvents selects events by the value of a filter.
 func chosenEvents(entries []show.Entry, chosen string) Events {
 	var events Events
-	var rows []show.Entry
+	var rows []*show.Entry
 	for _, filter := range eventFilters {
-		selected := slices.DeleteFunc(slices.Clone(entries), func(e show.Entry) bool { return !filter.selects(&e.Event) })
+		var selected []*show.Entry
+		for i := range entries {
+			if filter.selects(&entries[i].Event) {
+				selected = append(selected, &entries[i])
+			}
+		}
 		holds := chosen == filter.value || chosen == "" && len(selected) > 0
 		if holds {
 			chosen, rows = filter.value, selected
@@ -80,7 +85,7 @@ func chosenEvents(entries []show.Entry, chosen string) Events {
 }
 
 // eventRows lists the newest events, the newest first.
-func eventRows(entries []show.Entry) (rows []Event, omitted int) {
+func eventRows(entries []*show.Entry) (rows []Event, omitted int) {
 	for i := len(entries) - 1; i >= 0 && len(rows) < maxRows; i-- {
 		e := &entries[i].Event
 		rows = append(rows, Event{

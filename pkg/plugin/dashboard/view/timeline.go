@@ -202,8 +202,10 @@ func (h history) guessRuns(known map[string]time.Time, note func(worker string, 
 func (h history) firstWorker() string {
 	for i := range h.events {
 		_, says, ours := jobview.Read(&h.events[i].Event)
-		isPlaced := says.Reason == v1alpha1.EventPlaced || says.Reason == v1alpha1.EventMirrored
-		if workers := workersIn(says.Message); ours && isPlaced && len(workers) > 0 {
+		if !ours || says.Reason != v1alpha1.EventPlaced && says.Reason != v1alpha1.EventMirrored {
+			continue
+		}
+		if workers := workersIn(says.Message); len(workers) > 0 {
 			return workers[0]
 		}
 	}
