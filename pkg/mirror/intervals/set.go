@@ -68,7 +68,7 @@ func (s Set) Len() int {
 
 // First returns up to n indexes of the set, the lowest first.
 func (s Set) First(n int) []int {
-	var list []int
+	list := slices.Grow([]int(nil), max(min(n, s.Len()), 0))
 	for _, iv := range s {
 		for i := iv.first; i <= iv.last; i++ {
 			if len(list) >= n {

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"encoding/binary"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -182,7 +183,7 @@ func (b *indexBuilder) build() *IndexMap {
 	for i, name := range b.names {
 		m.PerWorker[i].Name = name
 	}
-	hash := fnv.New64a()
+	m.Runs = make([][3]int, 0, b.runs())
 	for i, state := range b.states {
 		m.Counts[state]++
 		worker := int(b.workers[i])
@@ -196,7 +197,31 @@ func (b *indexBuilder) build() *IndexMap {
 	if m.PerWorker[len(b.names)].Counts == [indexStates]int{} {
 		m.PerWorker = m.PerWorker[:len(b.names)]
 	}
-	_, _ = fmt.Fprint(hash, m.Runs, m.Workers) // a hash never fails
-	m.Version = strconv.FormatUint(hash.Sum64(), 36)
+	m.Version = m.version()
 	return m
+}
+
+// runs is how many runs there are.
+func (b *indexBuilder) runs() int {
+	n := 1
+	for i := range b.states[1:] {
+		if b.states[i] != b.states[i+1] || b.workers[i] != b.workers[i+1] {
+			n++
+		}
+	}
+	return n
+}
+
+func (m *IndexMap) version() string {
+	hash := fnv.New64a()
+	buffer := fmt.Appendf(nil, "%q", m.Workers)
+	for _, run := range m.Runs {
+		_, _ = hash.Write(buffer) // a hash never fails
+		buffer = buffer[:0]
+		for _, n := range run {
+			buffer = binary.AppendVarint(buffer, int64(n))
+		}
+	}
+	_, _ = hash.Write(buffer)
+	return strconv.FormatUint(hash.Sum64(), 36)
 }
