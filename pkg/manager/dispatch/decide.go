@@ -133,6 +133,9 @@ var workerSituations = []struct {
 // in any situation: cleanup, a finalizer that somebody removed, a recheck, an account that is
 // behind, and reservations.
 func Decide(s *Snapshot) Plan {
+	if !isAbsent(s) {
+		s.missing = s.findMissing()
+	}
 	plan := decide(s)
 	plan.cleanUp(s)
 	if s.lacksFinalizer() && !slices.ContainsFunc(plan.Actions, isStatusWrite) {

@@ -16,13 +16,11 @@ import (
 // was never placed, as far as the hub knows, counts only where the hub has lost its memory: else
 // somebody in the worker made it up.
 func (s *Snapshot) isPlacementMissing() bool {
-	_, found := s.missing()
-	return found != nil && (s.Assigned == nil || s.Assigned.Synced || s.Assigned.isLost()) // else it may have the mirror
+	return s.missing.in != nil && (s.Assigned == nil || s.Assigned.Synced || s.Assigned.isLost()) // else it may have the mirror
 }
 
 func planPlacementMissing(s *Snapshot) Plan {
-	restore, found := s.missing()
-	for _, w := range found {
+	for _, w := range s.missing.in {
 		if w.Synced {
 			continue
 		}
@@ -34,17 +32,21 @@ func planPlacementMissing(s *Snapshot) Plan {
 		plan.Reports = append(plan.Reports, warn(v1alpha1.EventPending, "Waiting for worker "+w.Name+", which has a mirror of the Job: "+w.Trouble))
 		return plan
 	}
-	return Plan{Actions: []Action{restore}, Again: true}
+	return Plan{Actions: []Action{s.missing.restore}, Again: true}
 }
 
 // restores reports whether the mirror in a worker gets the Job, or a shard of it, placed there.
 func (s *Snapshot) restores(w *Worker) bool {
-	_, found := s.missing()
-	return slices.Contains(found, w)
+	return slices.Contains(s.missing.in, w)
 }
 
-// missing is what the placement lacks, and the workers that have it.
-func (s *Snapshot) missing() (restore Restore, found []*Worker) {
+// missing is what a placement lacks, and in which workers that is.
+type missing struct {
+	restore Restore
+	in      []*Worker
+}
+
+func (s *Snapshot) findMissing() missing {
 	others := s.otherMirrors()
 	switch {
 	case len(others) == 0:
@@ -52,15 +54,15 @@ func (s *Snapshot) missing() (restore Restore, found []*Worker) {
 		return s.missingShards(others)
 	case len(others) > 1 || s.Divided != nil || isPart(others[0].Mirror):
 	case !s.isPlaced() && (s.hasFinalizer() || s.mayHaveForgotten(others[0])):
-		return Restore{To: others[0].Name}, others
+		return missing{Restore{To: others[0].Name}, others}
 	case s.isPlaced() && s.Assigned.Mirror == nil && s.mayHaveForgotten(others[0]):
-		return Restore{To: others[0].Name, Reason: "which has its mirror; the hub's etcd was put back meanwhile"}, others
+		return missing{Restore{To: others[0].Name, Reason: "which has its mirror; the hub's etcd was put back meanwhile"}, others}
 	}
-	return restore, nil
+	return missing{}
 }
 
 // missingShards are the shards that the placement lacks.
-func (s *Snapshot) missingShards(others []*Worker) (restore Restore, found []*Worker) {
+func (s *Snapshot) missingShards(others []*Worker) (m missing) {
 	var p shards.Placement
 	if s.Divided != nil {
 		p = s.Divided.Placement
@@ -74,10 +76,11 @@ func (s *Snapshot) missingShards(others []*Worker) (restore Restore, found []*Wo
 	p, adopted := p.Adopt(s.Job, mirrors)
 	for _, w := range others {
 		if slices.Contains(adopted, w.Name) {
-			found = append(found, w)
+			m.in = append(m.in, w)
 		}
 	}
-	return Restore{Shards: &p}, found
+	m.restore.Shards = &p
+	return m
 }
 
 // mayHaveForgotten reports whether the hub may have placed the Job on a worker and not know that

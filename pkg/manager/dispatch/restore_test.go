@@ -1,12 +1,17 @@
 package dispatch
 
 import (
+	"fmt"
+	"strconv"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
 func tookOver(w *Worker) { w.TookOver = true }
@@ -35,4 +40,28 @@ func TestDecideAfterTheHubWasPutBack(t *testing.T) {
 		"... but if it's lost":                   {look(placed, at("a", nil, lost), at("b", mirrorOf(hubJob()), tookOver)), PlacementMissing, []string{"restore to b"}},
 		"... nor if it was given up there":       {look(hubJob(counted("b")), at("b", mirrorOf(hubJob()), tookOver)), Unplaced, []string{"place", "suspend and delete in b if stale"}},
 	})
+}
+
+// However many workers have shards that the placement lacks, what it lacks is found out once.
+func TestManyShardsThatThePlacementLacks(t *testing.T) {
+	const count = 500
+	hub := hubJob(func(j *batchv1.Job) {
+		j.Annotations[v1alpha1.AnnotationMaxClusters] = "1000"
+		j.Spec.CompletionMode, j.Spec.Completions, j.Spec.Parallelism = ptr.To(batchv1.IndexedCompletion), ptr.To[int32](count), ptr.To[int32](count)
+	})
+	var workers []Worker
+	for i := range count {
+		m := mirrorOf(hub)
+		m.Annotations[v1alpha1.AnnotationIndexes] = strconv.Itoa(i)
+		workers = append(workers, at(fmt.Sprint("w", i), m, unreachable, heldElsewhere))
+	}
+	s := look(hub, workers...)
+	var plan Plan
+	cost := costtest.Of(func() { plan = Decide(s) })
+	if len(s.missing.in) != count || plan.Situation != PlacementMissing {
+		t.Errorf("%d shards are lacking, %s", len(s.missing.in), plan.Situation)
+	}
+	if cost > 8<<20 {
+		t.Errorf("%d MiB for %d workers", cost>>20, count)
+	}
 }

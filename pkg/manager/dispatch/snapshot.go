@@ -78,6 +78,9 @@ type Snapshot struct {
 	Return *Return
 	// Timing are the options that decisions depend on.
 	Timing Timing
+
+	// missing is what the placement lacks, once Decide has found it out.
+	missing missing
 }
 
 // Group is what is known of the Jobs that belong together with one. Its zero value is no group.

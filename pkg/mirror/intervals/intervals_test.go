@@ -122,6 +122,10 @@ func TestSetLaws(t *testing.T) {
 		inA := func(i int) bool { return slices.Contains(x, i) }
 		inB := func(i int) bool { return slices.Contains(y, i) }
 		low, high := a.Split(n)
+		var parts Parts
+		for _, i := range x {
+			parts.Add(Of(i))
+		}
 		isLow := func(i int) bool { return slices.Contains(a.First(n), i) }
 		for name, c := range map[string]struct {
 			got  Set
@@ -131,6 +135,7 @@ func TestSetLaws(t *testing.T) {
 			"union":     {a.Union(b), func(i int) bool { return inA(i) || inB(i) }},
 			"intersect": {a.Intersect(b), func(i int) bool { return inA(i) && inB(i) }},
 			"minus":     {a.Minus(b), func(i int) bool { return inA(i) && !inB(i) }},
+			"parts":     {parts.LeftOf(b), func(i int) bool { return inB(i) && !inA(i) }},
 			"below":     {a.Below(n), func(i int) bool { return inA(i) && i < n }},
 			"shared":    {sharedOf(a, b), func(i int) bool { return inA(i) && inB(i) && i == a.Intersect(b).First(1)[0] }},
 			"meeting": {a.Meeting(b), func(i int) bool {
@@ -155,6 +160,9 @@ func TestSetLaws(t *testing.T) {
 				}
 			}
 			roundTrip(t, c.got)
+		}
+		if parts.Meet(b) != (len(a.Intersect(b)) > 0) {
+			t.Errorf("parts %q meet %q: %v", parts, b, parts.Meet(b))
 		}
 		if want := where(inA); !slices.Equal(a.First(universe), want) {
 			t.Error("an operand was changed")
@@ -267,6 +275,16 @@ func TestLongTextsAreReadOnce(t *testing.T) {
 	}
 	if bytes > maxKept || bytes < maxKept/4 {
 		t.Errorf("%d bytes are kept", bytes)
+	}
+}
+
+// However many sets are added, there are few parts.
+func TestPartsAreFew(t *testing.T) {
+	var parts Parts
+	for i := range 1000 {
+		if parts.Add(Of(2 * i)); len(parts) > 10 {
+			t.Fatalf("%d parts of %d sets", len(parts), i+1)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -18,28 +19,26 @@ import (
 // The mirrors may be of different times, and say what their workers please: their parts fall in
 // proportion when they add up to more than the Job's parallelism.
 func (p Placement) Adopt(hub *batchv1.Job, mirrors []Mirror) (next Placement, adopted []string) {
+	placed, free, taken := sets.New(p.Workers()...), p.Unassigned(hub), intervals.Parts{p.indexes()}
+	var of []*batchv1.Job
 	p.Shards = slices.Clone(p.Shards)
-	taken := p.indexes()
 	for _, m := range mirrors {
-		shard, is := p.adoptable(hub, m, taken)
-		if !is {
+		s, is := adoptable(hub, m)
+		if !is || placed.Has(m.Worker) || taken.Meet(s.Indexes) || s.Number > free.Number {
 			continue
 		}
-		p.Shards, taken = append(p.Shards, shard), taken.Union(shard.Indexes)
-		adopted = append(adopted, m.Worker)
+		placed.Insert(m.Worker)
+		taken.Add(s.Indexes)
+		free.Number -= s.Number
+		p.Shards, of, adopted = append(p.Shards, s), append(of, m.Job), append(adopted, m.Worker)
 	}
+	credit(p.Shards[len(p.Shards)-len(of):], of, taken.LeftOf(free.Indexes))
 	slices.SortFunc(p.Shards, func(a, b Shard) int { return cmp.Compare(a.Worker, b.Worker) })
-	free := p.Unassigned(hub).Indexes
-	for _, m := range mirrors { // when each has what is its own
-		if slices.Contains(adopted, m.Worker) {
-			free = free.Minus(p.credit(m, free))
-		}
-	}
 	return p.within(hub), adopted
 }
 
-// adoptable returns the shard of a mirror. Taken are the indexes of the other shards.
-func (p Placement) adoptable(hub *batchv1.Job, m Mirror, taken intervals.Set) (s Shard, is bool) {
+// adoptable returns the shard of a mirror.
+func adoptable(hub *batchv1.Job, m Mirror) (s Shard, is bool) {
 	amount, err := ParseAmount(m.Job.Annotations[v1alpha1.AnnotationIndexes], Indexed(hub))
 	part := min(ptr.Deref(m.Job.Spec.Parallelism, 1), ptr.Deref(hub.Spec.Parallelism, 1))
 	s = Shard{Worker: m.Worker, Amount: amount, State: State{Parallelism: part}}
@@ -50,21 +49,18 @@ func (p Placement) adoptable(hub *batchv1.Job, m Mirror, taken intervals.Set) (s
 		held, _ := s.Held(m.Job)
 		s.Indexes, s.Returning = held, held.Minus(s.Indexes).String()
 	}
-	_, has := p.In(m.Worker)
-	return s, !has && len(s.Indexes.Intersect(taken)) == 0 && (s.Number == 0 || s.Number <= p.Unassigned(hub).Number)
+	return s, true
 }
 
-// credit adds to a shard what its mirror has settled of the indexes that no shard has, and returns
-// that: the shard had them before, as far as the hub knew, and has been given others since.
-func (p Placement) credit(m Mirror, free intervals.Set) (settled intervals.Set) {
-	if !IsFollowing(m.Job) { // in others, all that isn't in the shard counts as completed
-		return nil
-	}
-	settled = SettledIn(m.Job).Intersect(free)
-	for i := range p.Shards {
-		if p.Shards[i].Worker == m.Worker {
-			p.Shards[i].Indexes = p.Shards[i].Indexes.Union(settled)
+// credit adds to shards what their mirrors have settled of the indexes that no shard has: a shard
+// had them before, as far as the hub knew, and has been given others since.
+func credit(to []Shard, mirrors []*batchv1.Job, free intervals.Set) {
+	var credited intervals.Parts
+	for i, m := range mirrors {
+		if IsFollowing(m) { // in others, all that isn't in the shard counts as completed
+			settled := credited.LeftOf(SettledIn(m).Intersect(free))
+			to[i].Indexes = to[i].Indexes.Union(settled)
+			credited.Add(settled)
 		}
 	}
-	return settled
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror/intervals"
@@ -53,7 +55,7 @@ func TestManyRangesInManyShards(t *testing.T) {
 	const each = 50
 	job := mirrortest.New("job").Indexed(2 * each * maxShards).Obj()
 	var p Placement
-	var mirrors []Mirror
+	var mirrors, following []Mirror
 	for i := range maxShards {
 		var indexes []int
 		for n := range each {
@@ -64,11 +66,21 @@ func TestManyRangesInManyShards(t *testing.T) {
 		m.Annotations = map[string]string{v1alpha1.AnnotationIndexes: shard.String()}
 		m.Status.CompletedIndexes = shard.String()
 		p.Shards, mirrors = append(p.Shards, shard), append(mirrors, Mirror{Shard: shard, Job: m})
+		m = m.DeepCopy()
+		m.Annotations[v1alpha1.AnnotationIndexesObserved] = shard.String()
+		m.Spec.ManagedBy = ptr.To(v1alpha1.ManagedByWorker)
+		following = append(following, Mirror{Shard: shard, Job: m})
+	}
+	adopt := func(mirrors []Mirror) {
+		if _, adopted := (Placement{}).Adopt(job, mirrors); len(adopted) != maxShards {
+			t.Errorf("%d shards were adopted", len(adopted))
+		}
 	}
 	for name, do := range map[string]func(){
-		"Divide":  func() { Divide(job, p, nil, NoLimit) },
-		"Combine": func() { Combine(job, Counters{}, mirrors, time.Now()) },
-		"Adopt":   func() { Placement{}.Adopt(job, mirrors[:100]) },
+		"Divide":                  func() { Divide(job, p, nil, NoLimit) },
+		"Combine":                 func() { Combine(job, Counters{}, mirrors, time.Now()) },
+		"Adopt":                   func() { adopt(mirrors) },
+		"Adopt of elastic shards": func() { adopt(following) },
 	} {
 		if cost := costtest.Of(do); cost > 64<<20 {
 			t.Errorf("%s allocates %d MiB", name, cost>>20)
