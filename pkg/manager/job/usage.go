@@ -5,6 +5,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
@@ -22,7 +23,7 @@ func (g *gatherer) used(s *dispatch.Snapshot) []usage.Observation {
 		return nil
 	}
 	var seen []usage.Observation
-	known, others := map[usage.ID]bool{}, mirrorsOf(s.Others)
+	known, others, on := map[usage.ID]bool{}, mirrorsOf(s.Others), sets.New(shards.WorkersOf(s.Job)...)
 	add := func(o usage.Observation) {
 		if !known[o.ID()] {
 			known[o.ID()] = true
@@ -39,7 +40,7 @@ func (g *gatherer) used(s *dispatch.Snapshot) []usage.Observation {
 		}
 	}
 	for _, m := range s.Accounted {
-		o := usage.Observation{Worker: m.Worker, UID: m.UID, Elsewhere: !shards.IsOn(s.Job, m.Worker),
+		o := usage.Observation{Worker: m.Worker, UID: m.UID, Elsewhere: !on.Has(m.Worker),
 			AtOnce: max(ptr.Deref(s.Job.Spec.Parallelism, 1), 0)}
 		if other := others[m.Worker]; other != nil && other.UID == m.UID {
 			o = seenOf(s.Job, m.Worker, other, o)
@@ -125,10 +126,14 @@ func (r *Reconciler) usedBefore(rec *record, t *turn) map[usage.ID]usage.Before 
 	var known []usedBefore
 	rec.update(func(m *memory) { known = slices.Clone(m.usedBefore) })
 	account, before, changed := t.Accounted, map[usage.ID]usage.Before{}, false
+	places := make(map[usage.ID]int, len(known))
+	for i := range known {
+		places[known[i].mirror] = i
+	}
 	for i := range t.Used.Observations {
 		o := &t.Used.Observations[i]
-		at := slices.IndexFunc(known, func(u usedBefore) bool { return u.mirror == o.ID() })
-		if at < 0 {
+		at, is := places[o.ID()]
+		if !is {
 			at, known = len(known), append(known, usedBefore{mirror: o.ID()})
 		}
 		was := &known[at]

@@ -131,14 +131,41 @@ func (m *Mirror) ID() ID { return ID{m.Worker, m.UID} }
 
 // Of is the account of one mirror; empty: it has none.
 func (a Account) Of(id ID) Mirror {
-	if i := a.index(id); i >= 0 {
-		return a[i]
+	for i := range a {
+		if a[i].ID() == id {
+			return a[i]
+		}
 	}
 	return Mirror{}
 }
 
-func (a Account) index(id ID) int {
-	return slices.IndexFunc(a, func(m Mirror) bool { return m.ID() == id })
+// places are where the mirrors of each worker are in the account: a worker has few, and there may
+// be very many workers.
+type places map[string][]int
+
+func (a Account) places() places {
+	in := make(places, len(a))
+	for i := range a {
+		in[a[i].Worker] = append(in[a[i].Worker], i)
+	}
+	return in
+}
+
+// at is where a mirror is; -1: the account doesn't have it.
+func (a Account) at(in places, id ID) int {
+	for _, i := range in[id.Worker] {
+		if a[i].UID == id.UID {
+			return i
+		}
+	}
+	return -1
+}
+
+func (a Account) of(in places, id ID) Mirror {
+	if i := a.at(in, id); i >= 0 {
+		return a[i]
+	}
+	return Mirror{}
 }
 
 // String is the account as hubstate.Usage; empty: it isn't one that Read and Next make.
@@ -193,21 +220,33 @@ func (m *Mirror) Repeated(of Seconds) Seconds {
 	return max(of-m.Succeeded, 0)
 }
 
-// fold adds the oldest mirrors that the Job has left to others while there are too many.
+// fold adds the oldest mirrors that the Job has left to the next ones while there are too many. If
+// that isn't enough, the oldest of all go.
 func (a Account) fold() Account {
-	for a.left() > MaxMirrors || len(a) > most {
-		oldest := max(slices.IndexFunc(a, func(m Mirror) bool { return m.Left }), 0)
-		old := a[oldest]
-		a = slices.Delete(slices.Clone(a), oldest, oldest+1)
-		into := slices.IndexFunc(a, func(m Mirror) bool { return m.Left && m.Worker == old.Worker && m.requests(old.Requests) })
-		if into < 0 {
+	over := max(a.left()-MaxMirrors, len(a)-most, 0)
+	in, kept := a.places(), make(Account, 0, len(a))
+	for i := range a {
+		old := &a[i]
+		if over == 0 || !old.Left {
+			kept = append(kept, *old)
 			continue
 		}
-		m, settled := &a[into], old.Settled()
-		m.Seconds, m.Succeeded, m.Count = m.Seconds+settled, m.Succeeded+old.Succeeded, m.Count+old.Count+old.Pods
-		m.Unknown += old.Unknown
+		over--
+		for _, k := range in[old.Worker] {
+			if m := &a[k]; k > i && m.Left && m.requests(old.Requests) {
+				m.add(old)
+				break
+			}
+		}
 	}
-	return a
+	return kept[over:]
+}
+
+// add adds the time of another mirror.
+func (m *Mirror) add(old *Mirror) {
+	settled := old.Settled()
+	m.Seconds, m.Succeeded, m.Count = m.Seconds+settled, m.Succeeded+old.Succeeded, m.Count+old.Count+old.Pods
+	m.Unknown += old.Unknown
 }
 
 func (a Account) left() (count int) {

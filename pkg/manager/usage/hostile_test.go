@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -45,6 +46,44 @@ func TestAnAccountLacksNothingSmall(t *testing.T) {
 		if lacks := mirror(row.was).Lacks(mirror(row.is), false); lacks != row.lacks {
 			t.Errorf("%v, and then %v: %v", row.was, row.is, lacks)
 		}
+	}
+}
+
+// The mirrors of very many workers aren't each looked for among all the others: what all take grows
+// as their number, and not as its square, and no copy of all is made for each that the account has
+// no place for.
+func TestManyWorkers(t *testing.T) {
+	look := func(workers int) (took time.Duration, cost uint64) {
+		s := newStory(t, 1000)
+		s.pass(time.Minute)
+		var seen []Observation
+		for i := range workers {
+			seen = append(seen, current(fmt.Sprint("worker-", i), "m", Times{Running: 1, Since: s.now, Ended: time.Second}))
+		}
+		next := s.account.Next(s.job, seen, s.before, s.now)
+		again := func() {
+			next = next.Next(s.job, seen, s.before, s.now)
+			next.Lacks(next, true)
+			next.Open(next, seen, true)
+			next.Stale(seen)
+			Growth(next, next)
+		}
+		cost = costtest.Of(again)
+		took = time.Hour
+		for range 3 {
+			begun := time.Now()
+			again()
+			took = min(took, time.Since(begun))
+		}
+		return took, cost
+	}
+	few, _ := look(10)
+	many, cost := look(2000)
+	if many > 5000*few { // 40,000 times, if each is compared with all
+		t.Errorf("%s for 10 workers, and %s for 2,000", few, many)
+	}
+	if cost > 8<<20 {
+		t.Errorf("%d MiB for 2,000 workers", cost>>20)
 	}
 }
 

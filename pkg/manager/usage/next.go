@@ -104,14 +104,15 @@ const slack = 5 * time.Second
 // Next is the account after some observations. Before has what was gone before this process saw the
 // mirrors.
 func (a Account) Next(job HubJob, seen []Observation, before map[ID]Before, now time.Time) Account {
-	next, at := slices.Clone(a), a.lastMoment(job, momentOf(now))
+	next, in, at := slices.Clone(a), a.places(), a.lastMoment(job, momentOf(now))
 	for i := range seen {
 		o := &seen[i]
-		if next.index(o.ID()) < 0 && o.isNew(job.Ends) && (job.Unfinished || !next.hasHeldIn(o.Worker)) {
+		if next.at(in, o.ID()) < 0 && o.isNew(job.Ends) && (job.Unfinished || !next.hasHeld(in[o.Worker])) {
 			next = append(next, Mirror{Worker: o.Worker, UID: o.UID, At: o.createdAt(job.Job, at), Ahead: seconds(o.Ahead), Left: o.Former})
+			in[o.Worker] = append(in[o.Worker], len(next)-1)
 		}
-		if i := next.index(o.ID()); i >= 0 {
-			next[i].observe(job, o, before[o.ID()], next.bounds(i, job.Job, at), at)
+		if i := next.at(in, o.ID()); i >= 0 {
+			next[i].observe(job, o, before[o.ID()], next.bounds(i, in[o.Worker], job.Job, at), at)
 		}
 	}
 	next = next.supersede(job, seen).fold()
@@ -133,10 +134,10 @@ func (o *Observation) createdAt(job *batchv1.Job, now Moment) Moment {
 	return at
 }
 
-// hasHeldIn reports whether the account has a mirror in a worker that the Job hasn't left. If the
-// Job has finished, it gets no other there.
-func (a Account) hasHeldIn(worker string) bool {
-	return slices.ContainsFunc(a, func(m Mirror) bool { return m.Worker == worker && !m.Left })
+// hasHeld reports whether the Job hasn't left one of its mirrors in a worker. If it has finished,
+// it gets no other there.
+func (a Account) hasHeld(in []int) bool {
+	return slices.ContainsFunc(in, func(i int) bool { return !a[i].Left })
 }
 
 // lastMoment is the last one that counts: a Job that has ended is as old as it was a little later.
@@ -194,12 +195,12 @@ type bounds struct{ seconds, unknown Seconds }
 // bounds are those of a mirror at some time: as if the Job had had as many Pods in the worker since
 // its creation, less those of its other mirrors there. What may have run there bounds what else may
 // have, and not what is seen.
-func (a Account) bounds(i int, job *batchv1.Job, now Moment) bounds {
+func (a Account) bounds(i int, in []int, job *batchv1.Job, now Moment) bounds {
 	age := max(now-momentOf(job.CreationTimestamp.Time), 0)
 	most := min(Seconds(max(pods(job), a[i].Pods))*Seconds(age+Moment(slack.Seconds())), sane)
 	b := bounds{most, most}
-	for k := range a {
-		if k != i && a[k].Worker == a[i].Worker {
+	for _, k := range in {
+		if k != i {
 			b.seconds -= a[k].Settled()
 			b.unknown -= a[k].Settled() + a[k].Unknown
 		}
@@ -210,8 +211,9 @@ func (a Account) bounds(i int, job *batchv1.Job, now Moment) bounds {
 // Lacks reports whether the next account settles something that this one doesn't: of the mirrors
 // that the Job has left, and of all when it has ended.
 func (a Account) Lacks(next Account, ended bool) bool {
+	in := a.places()
 	return slices.ContainsFunc(next, func(m Mirror) bool {
-		was := a.Of(m.ID())
+		was := a.of(in, m.ID())
 		grown := exceeds(m.Seconds, was.Seconds) || exceeds(m.Unknown, was.Unknown)
 		return (ended || m.Left) && (grown || m.Pods == 0 && was.Pods > 0)
 	})
@@ -224,13 +226,14 @@ func exceeds(is, was Seconds) bool { return is-was >= max(1, was/5000) }
 // Open is when the hub last wrote what it knew of the mirrors of which more will be learnt, or that
 // the Job has ended, of those that Lacks looks at; zero: there is none.
 func (a Account) Open(next Account, seen []Observation, ended bool) (since time.Time) {
+	was, is := a.places(), next.places()
 	for i := range seen {
-		m := next.Of(seen[i].ID())
+		m := next.of(is, seen[i].ID())
 		if m.UID == "" || !ended && !m.Left || !seen[i].isOpen() {
 			continue
 		}
-		was := a.Of(m.ID())
-		if at := max(cmp.Or(was.At, m.At), was.Ended).time(); at.After(since) {
+		w := a.of(was, m.ID())
+		if at := max(cmp.Or(w.At, m.At), w.Ended).time(); at.After(since) {
 			since = at
 		}
 	}
@@ -240,8 +243,9 @@ func (a Account) Open(next Account, seen []Observation, ended bool) (since time.
 // Stale is when the hub first wrote what it knew of mirrors with Pods that run, as they are in
 // sight; zero: there is none. What runs on since then would be unknown if the manager ended now.
 func (a Account) Stale(seen []Observation) (since time.Time) {
+	in := a.places()
 	for i := range seen {
-		m := a.Of(seen[i].ID())
+		m := a.of(in, seen[i].ID())
 		if m.UID == "" || m.Left || m.Pods == 0 || !seen[i].InTouch {
 			continue
 		}
@@ -265,12 +269,16 @@ func (a Account) supersede(job HubJob, seen []Observation) Account {
 	if !job.Unfinished {
 		return a
 	}
+	in := map[string][]*Observation{}
+	for i := range seen {
+		in[seen[i].Worker] = append(in[seen[i].Worker], &seen[i])
+	}
 	for i := range a {
 		m := &a[i]
-		superseded := slices.ContainsFunc(seen, func(o Observation) bool {
-			return o.ID() == m.ID() && o.Elsewhere || o.Worker == m.Worker && o.Current && o.UID != m.UID
+		superseded := slices.ContainsFunc(in[m.Worker], func(o *Observation) bool {
+			return o.UID == m.UID && o.Elsewhere || o.Current && o.UID != m.UID
 		})
-		returned := slices.ContainsFunc(seen, func(o Observation) bool { return o.ID() == m.ID() && o.Current })
+		returned := slices.ContainsFunc(in[m.Worker], func(o *Observation) bool { return o.UID == m.UID && o.Current })
 		if m.Left = m.Left && !returned; m.Left || !superseded {
 			continue
 		}

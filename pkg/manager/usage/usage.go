@@ -56,9 +56,7 @@ func (u Usage) times(name corev1.ResourceName, amount float64) Usage {
 
 // Add adds a usage to those of its worker and resource.
 func Add(all []Usage, u Usage) []Usage {
-	i, found := slices.BinarySearchFunc(all, u, func(a, b Usage) int {
-		return cmp.Or(cmp.Compare(a.Worker, b.Worker), cmp.Compare(a.Resource, b.Resource))
-	})
+	i, found := find(all, u)
 	if !found {
 		return slices.Insert(all, i, u)
 	}
@@ -66,15 +64,20 @@ func Add(all []Usage, u Usage) []Usage {
 	return all
 }
 
+// find finds the usage of the same worker and resource.
+func find(all []Usage, u Usage) (i int, found bool) {
+	return slices.BinarySearchFunc(all, u, func(a, b Usage) int {
+		return cmp.Or(cmp.Compare(a.Worker, b.Worker), cmp.Compare(a.Resource, b.Resource))
+	})
+}
+
 // Growth is by how much the usage of an account grew: nothing falls.
 func Growth(before, after Account) []Usage {
 	was := before.Settled()
 	var grown []Usage
 	for _, u := range after.Settled() {
-		for _, b := range was {
-			if b.Worker == u.Worker && b.Resource == u.Resource {
-				u.Total, u.Repeated, u.Unknown = u.Total-b.Total, u.Repeated-b.Repeated, u.Unknown-b.Unknown
-			}
+		if i, found := find(was, u); found {
+			u.Total, u.Repeated, u.Unknown = u.Total-was[i].Total, u.Repeated-was[i].Repeated, u.Unknown-was[i].Unknown
 		}
 		u.Total, u.Repeated, u.Unknown = max(u.Total, 0), max(u.Repeated, 0), max(u.Unknown, 0)
 		if u.Total > 0 || u.Repeated > 0 || u.Unknown > 0 {
