@@ -102,14 +102,14 @@ func union(cached, created []*corev1.Pod) []*corev1.Pod {
 	return all
 }
 
-// CompletionIndex is the index an Indexed Job gave the Pod, or -1.
+// CompletionIndex is the index an Indexed Job gave the Pod, or -1. Anybody may have edited it.
 func CompletionIndex(p *corev1.Pod) int {
 	text, ok := p.Annotations[batchv1.JobCompletionIndexAnnotation]
 	if !ok {
 		return noIndex
 	}
 	index, err := strconv.Atoi(text)
-	if err != nil || index < 0 {
+	if err != nil || index < 0 || index >= intervals.NoLimit {
 		return noIndex
 	}
 	return index

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"math"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
@@ -89,7 +88,7 @@ func annotationBytes(job *batchv1.Job, observed string) int {
 // or, with backoffLimitPerIndex, waits for its replacement.
 func (f *facts) held() intervals.Set {
 	pods := filter(f.pods, func(p *pod) bool { return !p.ended() || p.tracked })
-	return f.unsettled(indexesOf(pods).Below(math.MaxInt32))
+	return f.unsettled(indexesOf(pods))
 }
 
 func (f *facts) unsettled(indexes intervals.Set) intervals.Set {

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -235,5 +236,23 @@ func TestUnansweredIndexesAreKept(t *testing.T) {
 	}
 	if len(p.Create) != 1 || CompletionIndex(p.Create[0]()) != 5 {
 		t.Errorf("creates %d Pods", len(p.Create))
+	}
+}
+
+// A tenant may give his Pod any index. One that no Job has is none.
+func TestIndexesThatNoJobHas(t *testing.T) {
+	for _, i := range []int{math.MaxInt, math.MaxInt - 1, math.MaxUint32, math.MaxInt32} {
+		job := aShard("5-9", "5-9", completed("5"), parallelism(1))
+		p := Compute(snap(job, 0, aPod("a", index(i), deletedAt(-60))), testOptions)
+		if len(p.Create) != 1 || CompletionIndex(p.Create[0]()) != 6 {
+			t.Errorf("%d: creates %d Pods", i, len(p.Create))
+		}
+		p = Compute(snap(job, 0, aPod("a", index(i), running)), testOptions)
+		if len(p.Create) != 0 || len(p.Delete) != 1 {
+			t.Errorf("%d: creates %d Pods, and deletes %d", i, len(p.Create), len(p.Delete))
+		}
+		if at := CompletionIndex(aPod("a", index(i))); at != noIndex {
+			t.Errorf("%d is index %d", i, at)
+		}
 	}
 }
