@@ -20,6 +20,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/util/costtest"
 	"github.com/jobferry/jobferry/pkg/util/decoded"
 )
 
@@ -120,6 +121,9 @@ func check(t *testing.T, m *Members, all map[int]Member) {
 	if m.IsOver() != over {
 		t.Fatalf("over: %v, of %v", m.IsOver(), all)
 	}
+	if !slices.IsSortedFunc(m.order, m.compare) {
+		t.Fatalf("not in order: %v", m.order)
+	}
 	places := m.Places()
 	switch {
 	case newest.On != "" && (len(places) == 0 || !places[0].Runs):
@@ -142,6 +146,26 @@ func check(t *testing.T, m *Members, all map[int]Member) {
 		if at := m.Elsewhere(own); (at != "") != (len(others) > 0) || at != "" && !slices.Contains(others, at) {
 			t.Fatalf("elsewhere than %+v: %q, want one of %v", own, at, others)
 		}
+	}
+}
+
+// A tenant's group has had Jobs in very many workers: a change of one has not all of these sorted,
+// as the store's lock is held meanwhile.
+func TestAGroupInManyWorkers(t *testing.T) {
+	var m Members
+	for i := range 1000 {
+		m.Replace(Member{}, Member{On: fmt.Sprint("worker-", i), Since: time.Unix(int64(i), 0)})
+	}
+	is := Member{On: "worker-5", Since: time.Unix(5, 0)}
+	cost := costtest.Of(func() {
+		for i := range 100 {
+			next := Member{On: fmt.Sprint("worker-", i), Since: time.Unix(int64(2000+i), 0), Finished: i%2 == 0}
+			m.Replace(is, next)
+			is = next
+		}
+	})
+	if cost > 100<<10 {
+		t.Errorf("100 changes cost %d KiB", cost>>10)
 	}
 }
 

@@ -2,7 +2,6 @@ package group
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 )
@@ -22,6 +21,9 @@ type Member struct {
 // Members counts the Jobs of one group by worker. Its zero value has none.
 type Members struct {
 	at map[string]*count
+	// order has the workers where Jobs are placed, see Places, and busy counts those where some run.
+	order []string
+	busy  int
 }
 
 // count is how many Jobs of a group are in a worker.
@@ -31,34 +33,26 @@ type count struct {
 	newest time.Time
 }
 
-func (c *count) isEmpty() bool { return c.placed == 0 && c.finished == 0 && c.leaving == 0 }
+func (c *count) isPlace() bool { return c.placed != 0 || c.finished != 0 }
+
+func (c *count) isBusy() bool { return c.placed > 0 || c.leaving > 0 }
 
 // Replace takes over what has changed of one Job, which is nowhere before it joins the group and
 // when it has left. It reports whether that may concern the others, and whether the group belongs
 // to another worker now than to the one that it belonged to.
 func (m *Members) Replace(before, next Member) (concerns, moves bool) {
-	place, busy := m.first(), m.busy()
+	place, busy := m.first(), m.busy
 	m.add(before, -1)
 	m.add(next, 1)
 	now := m.first()
-	return now != place || m.busy() != busy, place.Worker != "" && now.Worker != place.Worker
+	return now != place || m.busy != busy, place.Worker != "" && now.Worker != place.Worker
 }
 
 func (m *Members) first() (first Place) {
-	if places := m.Places(); len(places) > 0 {
-		first = places[0]
+	if len(m.order) > 0 {
+		first = m.place(m.order[0])
 	}
 	return first
-}
-
-// busy is in how many workers the group is.
-func (m *Members) busy() (workers int) {
-	for _, c := range m.at {
-		if c.placed > 0 || c.leaving > 0 {
-			workers++
-		}
-	}
-	return workers
 }
 
 func (m *Members) add(member Member, by int) {
@@ -79,6 +73,7 @@ func (m *Members) add(member Member, by int) {
 	}
 }
 
+// count changes the count of a worker, which then may have another place in the order.
 func (m *Members) count(worker string, change func(*count)) {
 	if m.at == nil {
 		m.at = map[string]*count{}
@@ -88,9 +83,31 @@ func (m *Members) count(worker string, change func(*count)) {
 		c = &count{}
 		m.at[worker] = c
 	}
-	if change(c); c.isEmpty() {
+	m.busy -= one(c.isBusy())
+	if i, is := slices.BinarySearchFunc(m.order, worker, m.compare); is {
+		m.order = slices.Delete(m.order, i, i+1)
+	}
+	change(c)
+	m.busy += one(c.isBusy())
+	if c.isPlace() {
+		i, _ := slices.BinarySearchFunc(m.order, worker, m.compare)
+		m.order = slices.Insert(m.order, i, worker)
+	} else if c.leaving == 0 {
 		delete(m.at, worker)
 	}
+}
+
+// compare is by who runs, then the newest first.
+func (m *Members) compare(a, b string) int {
+	x, y := m.at[a], m.at[b]
+	return cmp.Or(cmp.Compare(one(y.placed > 0), one(x.placed > 0)), y.newest.Compare(x.newest), cmp.Compare(b, a))
+}
+
+func one(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 // Place is a worker in which Jobs of a group are.
@@ -104,18 +121,14 @@ type Place struct {
 // of the newest placement of an unfinished Job, whatever others say. Halfway through a move, that's
 // where the group goes.
 func (m *Members) Places() []Place {
-	names := slices.Collect(maps.Keys(m.at))
-	names = slices.DeleteFunc(names, func(name string) bool { c := m.at[name]; return c.placed == 0 && c.finished == 0 })
-	slices.SortFunc(names, func(a, b string) int {
-		x, y := m.at[a], m.at[b]
-		return cmp.Or(cmp.Compare(min(y.placed, 1), min(x.placed, 1)), y.newest.Compare(x.newest), cmp.Compare(b, a))
-	})
-	places := make([]Place, 0, len(names))
-	for _, name := range names {
-		places = append(places, Place{name, m.at[name].placed > 0})
+	places := make([]Place, 0, len(m.order))
+	for _, name := range m.order {
+		places = append(places, m.place(name))
 	}
 	return places
 }
+
+func (m *Members) place(worker string) Place { return Place{worker, m.at[worker].placed > 0} }
 
 // Elsewhere is a worker other than a Job's in which other Jobs of its group are, or may still run;
 // empty: there is none. own is that Job.
@@ -123,7 +136,7 @@ func (m *Members) Elsewhere(own Member) (worker string) {
 	for name, c := range m.at {
 		others := c.placed + c.leaving
 		if !own.Finished {
-			others -= isIn(own.On, name) + isIn(own.Leaves, name)
+			others -= one(own.On == name) + one(own.Leaves == name)
 		}
 		if others > 0 && name != own.On && (worker == "" || name < worker) {
 			worker = name
@@ -132,12 +145,5 @@ func (m *Members) Elsewhere(own Member) (worker string) {
 	return worker
 }
 
-func isIn(worker, name string) int {
-	if worker == name {
-		return 1
-	}
-	return 0
-}
-
 // IsOver reports whether all Jobs of the group have finished, or are placed nowhere.
-func (m *Members) IsOver() bool { return m.busy() == 0 }
+func (m *Members) IsOver() bool { return m.busy == 0 }
