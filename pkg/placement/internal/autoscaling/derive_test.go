@@ -339,6 +339,19 @@ func FuzzReadNodePools(f *testing.F) {
 	})
 }
 
+// Nor is a NodePool of very many limits: what each node has of all is added up.
+func TestNodePoolsOfVeryManyLimits(t *testing.T) {
+	for limits, want := range map[int]int{15: 1, 16: 0} {
+		p := pool("p", `"limits":{"cpu":1`+strings.Repeat(`,"x/%d":1`, limits)+`},`, "")
+		for i := range limits {
+			p = strings.Replace(p, "%d", fmt.Sprint(i), 1)
+		}
+		if got := len(observe(t, nil, nil, p).Pools); got != want {
+			t.Errorf("%d limits: %d pools are read, want %d", limits+1, got, want)
+		}
+	}
+}
+
 // A NodePool of very many values isn't read: each node is compared with them.
 func TestNodePoolsOfVeryManyValues(t *testing.T) {
 	for values, want := range map[int]int{900: 1, 1000: 0} {

@@ -63,6 +63,50 @@ func TestTheGroupOfANodeIsFoundOnce(t *testing.T) {
 	}
 }
 
+// A worker's Pods that wait change all the time. What each of very many nodes has of each of a
+// NodePool's limits is added up once, and taken off when the node goes.
+func TestNodesAreAddedUpOnce(t *testing.T) {
+	g := &Growth{Limits: Limits{"cpu": 1 << 40}}
+	for i := range 3 {
+		g.Groups = append(g.Groups, Group{Labels: map[string]string{"pool": fmt.Sprint(i)}, Nodes: 9, Limits: Limits{"cpu": 1 << 40, "x/a": 9}})
+	}
+	node := func(i int) *capacity.Node {
+		n := &capacity.Node{Object: nodeWith(map[string]string{"pool": fmt.Sprint(i % 4)})}
+		n.Allocatable.MilliCPU = int64(1 + i)
+		n.Allocatable.Others = map[corev1.ResourceName]int64{"x/a": int64(i % 3)}
+		return n
+	}
+	usedOf := func(r *Room) string {
+		text := fmt.Sprint(r.all["cpu"])
+		for _, of := range r.byGroup {
+			text += fmt.Sprint("; ", of.nodes, of.all["cpu"], of.all["x/a"])
+		}
+		return text
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	nodes := make([]*capacity.Node, 20)
+	for i := range nodes {
+		nodes[i] = node(i)
+	}
+	r := NewRoom(g, nil, nil)
+	for range 100 {
+		nodes[random.IntN(len(nodes))] = node(random.IntN(100))
+		there := nodes[:random.IntN(len(nodes)+1)]
+		r = r.With(there, nil)
+		if got, want := usedOf(r), usedOf(NewRoom(g, there, nil)); got != want || len(r.in) != len(there) {
+			t.Fatalf("%s are used by %d nodes, want %s", got, len(r.in), want)
+		}
+	}
+	r = r.With(nodes, nil)
+	want := usedOf(r)
+	for _, n := range nodes {
+		n.Allocatable.MilliCPU++ // nobody changes it like this: it shows whether it's read again
+	}
+	if r = r.With(nodes, nil); usedOf(r) != want || len(r.Empty().in) != 0 {
+		t.Errorf("%s are used, want %s", usedOf(r), want)
+	}
+}
+
 // TestGroupsOfManyNodes: nodes of a worker change all the time. A node is compared with few of many
 // groups.
 func TestGroupsOfManyNodes(t *testing.T) {

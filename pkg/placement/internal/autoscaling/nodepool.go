@@ -25,6 +25,8 @@ const (
 	MaxPools = 50
 	// maxTerms bounds the requirements, taints and labels of each.
 	maxTerms = 100
+	// maxLimits bounds the limits of each: what each node has of all is added up.
+	maxLimits = 16
 	// maxPoolNodes is more than Kubernetes supports.
 	maxPoolNodes = 15_000
 )
@@ -116,7 +118,7 @@ func (p *nodePool) isValid() bool {
 	t := &p.Spec.Template
 	return valuesOf(t.Spec.Requirements) <= maxValues && objectnames.IsDNSSubdomain(p.Metadata.Name) && objectnames.AreLabels(t.Metadata.Labels) &&
 		objectnames.AreTaints(t.Spec.Taints) && areRequirements(t.Spec.Requirements) &&
-		max(len(t.Metadata.Labels), len(t.Spec.Taints), len(t.Spec.Requirements), len(p.Spec.Limits)) <= maxTerms
+		max(len(t.Metadata.Labels), len(t.Spec.Taints), len(t.Spec.Requirements)) <= maxTerms && len(p.Spec.Limits) <= maxLimits
 }
 
 func areRequirements(all []corev1.NodeSelectorRequirement) bool {

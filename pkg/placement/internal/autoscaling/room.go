@@ -21,12 +21,19 @@ const (
 // Room is what may still be added. Immutable.
 type Room struct {
 	growth *Growth
-	// groups finds those of nodes, and in has those of the nodes that there are; -1: none.
+	// groups finds those of nodes. in has the nodes that there are, and there is what these have.
 	groups *grouping
-	in     map[*corev1.Node]int
+	in     map[*corev1.Node]counted
+	there  used
 	// asked are nodes for Pods that wait, which have room for more.
 	asked []*capacity.Node
 	used
+}
+
+// counted is a node that there is, with its group; -1: none.
+type counted struct {
+	group int
+	whole capacity.Resources
 }
 
 // used is what there is already, or was asked for.
@@ -45,29 +52,38 @@ type usedGroup struct {
 // NewRoom takes the nodes that there are, and the Pods that none of them has room for: nodes were,
 // or will be, asked for these first.
 func NewRoom(g *Growth, nodes []*capacity.Node, demands []capacity.Demand) *Room {
-	return (&Room{growth: g, groups: g.grouping()}).With(nodes, demands)
+	return newRoom(g, g.grouping()).With(nodes, demands)
 }
 
-// With is the same beside other nodes, most of which were there before, and other Pods.
-func (r *Room) With(nodes []*capacity.Node, demands []capacity.Demand) *Room {
-	g, known := r.growth, r.in
-	r = &Room{
-		growth: g, groups: r.groups, in: make(map[*corev1.Node]int, len(nodes)),
-		used: used{all: amounts{}, byGroup: make([]usedGroup, len(g.Groups))},
-	}
-	for i := range r.byGroup {
+func newRoom(g *Growth, groups *grouping) *Room {
+	there := used{all: amounts{}, byGroup: make([]usedGroup, len(g.Groups))}
+	for i := range there.byGroup {
 		if len(g.Groups[i].Limits) > 0 {
-			r.byGroup[i].all = amounts{}
+			there.byGroup[i].all = amounts{}
 		}
 	}
+	return &Room{growth: g, groups: groups, there: there, used: there}
+}
+
+// With is the same beside other nodes, and other Pods. Of nodes that were there before, nothing is
+// added up again.
+func (r *Room) With(nodes []*capacity.Node, demands []capacity.Demand) *Room {
+	before := r
+	r = &Room{growth: r.growth, groups: r.groups, in: make(map[*corev1.Node]counted, len(nodes)), there: r.there.clone()}
 	for _, n := range nodes {
-		group, is := known[n.Object]
+		c, is := before.in[n.Object]
 		if !is {
-			group = r.groups.of(n.Object)
+			c = counted{r.groups.of(n.Object), n.Allocatable}
+			r.there.count(r.growth, c.group, &c.whole, 1)
 		}
-		r.in[n.Object] = group
-		r.count(g, group, &n.Allocatable, 1)
+		r.in[n.Object] = c
 	}
+	for n, c := range before.in {
+		if _, stays := r.in[n]; !stays {
+			r.there.count(r.growth, c.group, &c.whole, -1)
+		}
+	}
+	r.used = r.there.clone()
 	work := 0
 	for i := range demands[:min(len(demands), capacity.MaxDemands)] {
 		if work += r.askingWork(demands[i].Shape); work > maxDemandWork {
@@ -79,7 +95,7 @@ func (r *Room) With(nodes []*capacity.Node, demands []capacity.Demand) *Room {
 }
 
 // Empty is the room of a worker that has no nodes yet.
-func (r *Room) Empty() *Room { return r.With(nil, nil) }
+func (r *Room) Empty() *Room { return newRoom(r.growth, r.groups) }
 
 // Nodes are those that some Pods of a Shape could have, beside the nodes that there are: what is
 // left of those that were asked for, and as many more as the limits allow and the Pods need.
