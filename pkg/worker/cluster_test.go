@@ -112,10 +112,10 @@ func (c *cluster) start(o Options) {
 	pods := podWriter{client: cl, finalizer: o.TrackingFinalizer}
 	c.jobs = &reconciler{
 		client: cl, live: c.api, cached: listedPods{c.t, func() client.Reader { return c.jobs.client }}, pods: pods, events: c.events, metrics: m, options: o, clock: clock.PassiveClock(c.clock),
-		memory: newMemory(), queue: &delays{},
+		metadata: newJobMetadata(c.api), memory: newMemory(), queue: &delays{},
 		large: turns.NewTurn(func(key types.NamespacedName) { c.turns = append(c.turns, key) }), largeFenced: turns.NewTurn(func(types.NamespacedName) {}),
 	}
-	c.orphans = &orphans{client: cl, live: c.api, cached: listedPods{c.t, func() client.Reader { return c.orphans.client }}, pods: pods, options: o, gone: lru.New(goneJobs)}
+	c.orphans = &orphans{client: cl, metadata: newJobMetadata(c.api), cached: listedPods{c.t, func() client.Reader { return c.orphans.client }}, pods: pods, options: o, gone: lru.New(goneJobs)}
 }
 
 // listedPods takes what a reconciler's client reads for the cache.

@@ -25,11 +25,11 @@ const goneJobs = 1000
 // orphans untracks Pods that no Job will count any more: their Job is gone or has finished, or they
 // have lost its owner reference. Otherwise they could never be deleted.
 type orphans struct {
-	client  client.Client
-	live    client.Reader
-	cached  podIndex
-	pods    podWriter
-	options Options
+	client   client.Client
+	metadata jobMetadata
+	cached   podIndex
+	pods     podWriter
+	options  Options
 
 	gone *lru.Cache // UIDs of the last Jobs that the API server has said are gone
 }
@@ -61,50 +61,33 @@ func (o *orphans) needed(ctx context.Context, p *corev1.Pod) (bool, error) {
 	if ref == nil {
 		return true, nil // another controller's Pod
 	}
-	job, err := o.jobOf(ctx, p, ref)
-	if err != nil || job == nil {
-		return false, err
-	}
-	return plan.Finished(job) == nil || !o.options.manages(job), nil
-}
-
-// jobOf returns the Job with that reference's UID, nil if it's gone. The cache of Jobs may be
-// behind the one of Pods, so the API server is asked about a missing Job.
-func (o *orphans) jobOf(ctx context.Context, p *corev1.Pod, ref *metav1.OwnerReference) (*batchv1.Job, error) {
 	id := objectnames.ID{Namespace: p.Namespace, UID: ref.UID}
 	if _, gone := o.gone.Get(id); gone {
-		return nil, nil
+		return false, nil
 	}
 	key, job := types.NamespacedName{Namespace: p.Namespace, Name: ref.Name}, &batchv1.Job{}
 	err := o.client.Get(ctx, key, job, client.UnsafeDisableDeepCopy)
 	if err == nil && job.UID == ref.UID {
-		return job, nil
+		return plan.Finished(job) == nil || !o.options.manages(job), nil
 	}
+	exists := false
 	if client.IgnoreNotFound(err) == nil {
-		job, err = o.liveJob(ctx, key, ref.UID)
+		exists, err = o.exists(ctx, key, ref.UID)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("get the Job of an orphaned Pod: %w", err)
+		return false, fmt.Errorf("get the Job of an orphaned Pod: %w", err)
 	}
-	if job == nil {
+	if !exists {
 		o.gone.Add(id, nil)
 	}
-	return job, nil
+	return exists, nil
 }
 
-// liveJob reads a Job from the API server; nil: there is none with that UID. One that is large is
-// read only if it's the one: any Pod can name it.
-func (o *orphans) liveJob(ctx context.Context, key types.NamespacedName, uid types.UID) (*batchv1.Job, error) {
-	there := &metav1.PartialObjectMetadata{}
-	there.SetGroupVersionKind(batchv1.SchemeGroupVersion.WithKind("Job"))
-	if err := o.live.Get(ctx, key, there); err != nil || there.UID != uid {
-		return nil, client.IgnoreNotFound(err)
-	}
-	job := &batchv1.Job{}
-	if err := o.live.Get(ctx, key, job); err != nil || job.UID != uid {
-		return nil, client.IgnoreNotFound(err)
-	}
-	return job, nil
+// exists asks the API server about a Job that the cache doesn't show, which may be behind that of
+// Pods. When it shows a Job that has finished, the Pod is looked at again.
+func (o *orphans) exists(ctx context.Context, key types.NamespacedName, uid types.UID) (bool, error) {
+	job, err := o.metadata.get(ctx, key)
+	return err == nil && job.UID == uid, client.IgnoreNotFound(err)
 }
 
 // podEvents enqueues tracked Pods that seem orphaned.
@@ -147,12 +130,14 @@ func (o *orphans) jobEvents() handler.EventHandler {
 			}
 		}
 	}
+	ended := func(obj client.Object, q workQueue) {
+		if plan.Finished(obj.(*batchv1.Job)) != nil {
+			enqueue(obj, q)
+		}
+	}
 	return handler.Funcs{
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workQueue) {
-			if plan.Finished(e.ObjectNew.(*batchv1.Job)) != nil {
-				enqueue(e.ObjectNew, q)
-			}
-		},
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q workQueue) { ended(e.Object, q) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workQueue) { ended(e.ObjectNew, q) },
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q workQueue) { enqueue(e.Object, q) },
 	}
 }

@@ -2,13 +2,21 @@ package worker
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"testing"
+	"testing/synctest"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
@@ -53,7 +61,7 @@ func TestOrphanedFinalizers(t *testing.T) {
 // The cache of Jobs may be behind: a Job that it doesn't show is asked for.
 func TestJobThatTheCacheDoesNotShow(t *testing.T) {
 	c := newCluster(t, Options{}, aPod("p"))
-	c.orphans.live = newCluster(t, Options{}, aJob()).api
+	c.orphans.metadata.live = newCluster(t, Options{}, aJob()).api
 	if _, err := c.orphans.Reconcile(t.Context(), requestFor(aPod("p"))); err != nil {
 		t.Fatal(err)
 	}
@@ -113,19 +121,88 @@ func TestPodThatTheCacheShowsAsItWas(t *testing.T) {
 	})
 }
 
-// A Pod that names a Job, and another UID, has nothing of the Job read but its metadata.
-func TestPodThatNamesALargeJob(t *testing.T) {
-	c := newCluster(t, Options{}, aJob(func(j *batchv1.Job) { j.UID = "another" }), aPod("p"))
-	whole := 0
-	c.orphans.live = interceptor.NewClient(c.api, interceptor.Funcs{
+// Nothing is read of a large Job but its metadata, because of Pods that name it, whatever their UID
+// of it is, and of Pods that it's to adopt.
+func TestPodsThatNameALargeJob(t *testing.T) {
+	noJob := interceptor.Funcs{
 		Get: func(ctx context.Context, w client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 			if _, is := obj.(*batchv1.Job); is {
-				whole++
+				return errors.New("a Job is read whole")
 			}
 			return w.Get(ctx, key, obj, opts...)
 		},
+	}
+	for _, job := range []*batchv1.Job{aJob(), aJob(func(j *batchv1.Job) { j.UID = "another" })} {
+		c := newCluster(t, Options{}, aPod("p"))
+		c.orphans.metadata.live = interceptor.NewClient(newCluster(t, Options{}, job).api, noJob)
+		if _, err := c.orphans.Reconcile(t.Context(), requestFor(aPod("p"))); err != nil {
+			t.Error(err)
+		}
+		p := c.pods()[0]
+		if is := plan.IsTracked(&p, v1alpha1.FinalizerJobTracking); is != (job.UID == "job-uid") {
+			t.Errorf("tracked: %v, and the Job has UID %s", is, job.UID)
+		}
+	}
+	c := newCluster(t, Options{}, aJob(), aPod("p", func(p *corev1.Pod) { p.OwnerReferences, p.Finalizers = nil, nil }))
+	live := interceptor.NewClient(c.api, noJob)
+	c.jobs.live, c.jobs.metadata.live = live, live
+	c.mustSync()
+	if p := c.pods()[0]; !metav1.IsControlledBy(&p, c.job()) {
+		t.Error("it wasn't adopted")
+	}
+}
+
+// A tenant's Pods name large Jobs: the metadata of one is read at a time, and that of another
+// tenant's beside it.
+func TestMetadataOfFewJobsIsReadAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		anotherUID := func(p *corev1.Pod) { p.OwnerReferences[0].UID = "x" }
+		other := aPod("p")
+		other.Namespace = "other"
+		c := newCluster(t, Options{}, aPod("p"), aPod("q", anotherUID), other)
+		var mu sync.Mutex
+		reading, reads := 0, map[string]int{}
+		reconcile := func(p *corev1.Pod) {
+			if _, err := c.orphans.Reconcile(t.Context(), requestFor(p)); err != nil {
+				t.Error(err)
+			}
+		}
+		c.orphans.metadata.live = interceptor.NewClient(c.api, interceptor.Funcs{
+			Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+				mu.Lock()
+				reads[key.Namespace]++
+				isFirst := reading == 0
+				reading++
+				mu.Unlock()
+				if isFirst {
+					go reconcile(aPod("q"))
+					go reconcile(other)
+					synctest.Wait()
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if isFirst && (reads["ns"] != 1 || reads["other"] != 1) {
+					t.Errorf("beside the first, %v are read", reads)
+				}
+				return apierrors.NewNotFound(batchv1.Resource("jobs"), key.Name)
+			},
+		})
+		reconcile(aPod("p"))
+		synctest.Wait()
 	})
-	if _, err := c.orphans.Reconcile(t.Context(), requestFor(aPod("p"))); err != nil || whole > 0 || c.count("patch") != 1 {
-		t.Errorf("error %v, %d Jobs were read whole, writes %v", err, whole, c.writes)
+}
+
+// A Job that the cache shows late, when it has finished, has its Pods looked at again.
+func TestAFinishedJobThatTheCacheShowsLate(t *testing.T) {
+	done := aJob(func(j *batchv1.Job) {
+		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}
+	})
+	c := newCluster(t, Options{}, done, aPod("p"))
+	for _, job := range []*batchv1.Job{aJob(), done} {
+		q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+		c.orphans.jobEvents().Create(t.Context(), event.CreateEvent{Object: job}, q)
+		if looks := q.Len(); looks != 0 != (job == done) {
+			t.Errorf("%d Pods are looked at", looks)
+		}
 	}
 }

@@ -34,6 +34,8 @@ type reconciler struct {
 	metrics *metrics
 	options Options
 	clock   clock.PassiveClock
+	// metadata is that of Jobs in the API server.
+	metadata jobMetadata
 	// large is the turn of Jobs to be synced of which the cache has an outline, and largeFenced that
 	// of those that are fenced: what the others do may take long, and a hub moves its Jobs when their
 	// fence has closed.

@@ -76,7 +76,7 @@ func addJobs(mgr manager.Manager, t *takeover, o Options, m *metrics) error {
 	known := newMemory()
 	r := &reconciler{
 		client: mgr.GetClient(), live: live, cached: t, pods: pods, metrics: m, options: o, clock: clock.RealClock{},
-		memory: known, queue: q, large: turnIn(q, 0), largeFenced: turnIn(q, fencedFirst),
+		metadata: newJobMetadata(live), memory: known, queue: q, large: turnIn(q, 0), largeFenced: turnIn(q, fencedFirst),
 		// The built-in's source and kind of event, so that filters on them keep working.
 		events: mgr.GetEventRecorderFor("job-controller"), //nolint:staticcheck // the built-in writes core/v1 events
 	}
@@ -98,7 +98,7 @@ func turnIn(q queue.Queue, priority int) *turns.Turn {
 
 func addOrphans(mgr manager.Manager, t *takeover, o Options, m *metrics) error {
 	r := &orphans{
-		client: mgr.GetClient(), live: mgr.GetAPIReader(), cached: t, options: o, gone: lru.New(goneJobs),
+		client: mgr.GetClient(), metadata: newJobMetadata(mgr.GetAPIReader()), cached: t, options: o, gone: lru.New(goneJobs),
 		pods: podWriter{client: mgr.GetClient(), finalizer: o.TrackingFinalizer},
 	}
 	return builder.ControllerManagedBy(mgr).Named(o.names().orphans).
