@@ -69,22 +69,26 @@ func (l *Link) Watcher(gv schema.GroupVersion) (*rest.RESTClient, error) {
 }
 
 func (l *Link) newREST(gv schema.GroupVersion, class requestClass) (*rest.RESTClient, error) {
+	return rest.RESTClientForConfigAndClient(restConfig(gv), l.httpClient(class))
+}
+
+func restConfig(gv schema.GroupVersion) *rest.Config {
 	path := "/apis"
 	if gv.Group == "" {
 		path = "/api"
 	}
-	return rest.RESTClientForConfigAndClient(&rest.Config{
+	return &rest.Config{
 		Host:    AnyHost,
 		APIPath: path,
 		QPS:     -1, // the watches' own backoff is enough
 		ContentConfig: rest.ContentConfig{
 			GroupVersion:         &gv,
-			NegotiatedSerializer: scheme.Codecs.WithoutConversion(),
+			NegotiatedSerializer: serializers{scheme.Codecs.WithoutConversion()},
 			ContentType:          runtime.ContentTypeProtobuf,
 			AcceptContentTypes:   runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON,
 		},
 		WarningHandler: rest.NoWarnings{},
-	}, l.httpClient(class))
+	}
 }
 
 // limiter is a token bucket that reports how long requests waited.

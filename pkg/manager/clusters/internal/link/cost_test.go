@@ -1,13 +1,19 @@
 package link
 
 import (
+	"bytes"
+	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 
 	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
@@ -78,5 +84,59 @@ func TestNothingIsKeptOfALargeEvent(t *testing.T) {
 		if waiting > before+1<<20 {
 			t.Errorf("%s: %d KiB are kept while the next event is waited for", contentType, (waiting-before)>>10)
 		}
+	}
+}
+
+// TestNoWatchKeepsALargeEvent: nor does what decodes the events of a watch. One in JSON, of which
+// client-go keeps some, ends it.
+func TestNoWatchKeepsALargeEvent(t *testing.T) {
+	job := jobOf(0, 3<<20)
+	job.TypeMeta = metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}
+	text, err := json.Marshal(map[string]any{"type": "ADDED", "object": job})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var object bytes.Buffer
+	if err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(job, &object); err != nil {
+		t.Fatal(err)
+	}
+	event, err := (&metav1.WatchEvent{Type: "ADDED", Object: apiruntime.RawExtension{Raw: object.Bytes()}}).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	job = nil
+	for contentType, sent := range map[string]string{jsonType: string(text), protobufType + ";stream=watch": frame(uint32(len(event))) + string(event)} {
+		taken, waits, before := make(chan struct{}), make(chan uint64, 2), heap()
+		client, err := rest.RESTClientForConfigAndClient(restConfig(batchv1.SchemeGroupVersion), &http.Client{Transport: roundTripper(func(req *http.Request) *http.Response {
+			resp := answer(t, "/x", contentType, "", 1)
+			resp.Body = io.NopCloser(thenAsked{strings.NewReader(sent), func() {
+				<-taken
+				waits <- heap()
+			}})
+			resp.Request = req
+			bound(informerRequest, resp, aHold(), func(err *BoundError) { t.Error(err) })
+			return resp
+		})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		watch, err := client.Get().Resource("jobs").VersionedParams(&metav1.ListOptions{Watch: true}, metav1.ParameterCodec).Watch(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, is := (<-watch.ResultChan()).Object.(*batchv1.Job); !is || got.Name != "j0" {
+			t.Errorf("%s: got %T", contentType, got)
+		}
+		close(taken)
+		if _, open := <-watch.ResultChan(); open {
+			t.Errorf("%s: another event", contentType)
+		}
+		if contentType == jsonType {
+			waits <- 0
+		}
+		if waiting := <-waits; waiting > before+1<<20 {
+			t.Errorf("%s: %d KiB are kept while the next event is waited for", contentType, (waiting-before)>>10)
+		}
+		watch.Stop()
 	}
 }

@@ -17,6 +17,10 @@ const (
 	maxElements  = maxDecodedBytes / elementBytes
 )
 
+// maxKeptEvent is after which event in JSON a watch ends: client-go keeps a buffer of twice its
+// size until then. API servers send the events of the kinds that are watched in protobuf.
+const maxKeptEvent = 512 << 10
+
 // valueReader reads JSON, and counts the bytes and elements: of all, or of each value with what is
 // before it, which is an event of a watch.
 type valueReader struct {
@@ -30,11 +34,16 @@ type valueReader struct {
 	value           bytes.Buffer // as far as it's read
 	elements, depth int
 	outside         jsonscan.Structure
+	passed          int // of the bytes that next has returned last
 }
 
 // next returns a value, or several, or all at its end, and what they become. Nothing decodes a
 // value that has no end.
 func (r *valueReader) next() (values []byte, decoded int64, err error) {
+	if r.passed > maxKeptEvent {
+		return nil, 0, io.EOF
+	}
+	defer func() { r.passed = len(values) }()
 	for len(values) == 0 {
 		n, err := r.from.Read(r.buffer[:])
 		for _, b := range r.buffer[:n] {
