@@ -45,10 +45,14 @@ var waits = map[string]func(State) bool{
 func isNotRunning(s State) bool { return s != Running }
 func isAny(State) bool          { return true }
 
+// maxUID is longer than the UID of any Job. Tenants write events, too, and the API bounds few of
+// their fields.
+const maxUID = 253
+
 // Read returns what an event of Jobferry says about which Job. Others aren't Jobferry's, or not
 // about Jobs.
 func Read(e *corev1.Event) (of Subject, says Reason, ok bool) {
-	if e.InvolvedObject.Kind != "Job" || e.ReportingController != v1alpha1.EventController {
+	if e.InvolvedObject.Kind != "Job" || e.ReportingController != v1alpha1.EventController || len(e.InvolvedObject.UID) > maxUID {
 		return Subject{}, Reason{}, false
 	}
 	return Subject{e.Namespace, e.InvolvedObject.UID}, Reason{e.Reason, e.Message, Time(e)}, true
@@ -56,6 +60,16 @@ func Read(e *corev1.Event) (of Subject, says Reason, ok bool) {
 
 // Waits reports whether a Job can wait because of the reason.
 func (r Reason) Waits() bool { return waits[r.Reason] != nil }
+
+// Held is as much of a reason as may be held of very many Jobs. Only one for which a Job can wait
+// has texts.
+func (r Reason) Held() Reason {
+	if !r.Waits() {
+		return Reason{At: r.At}
+	}
+	r.Message = text.Clean(r.Message, text.MaxMessage)
+	return r
+}
 
 // Newest returns what the last event of each Job says.
 func Newest(events []corev1.Event) map[Subject]Reason {

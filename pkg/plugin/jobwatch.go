@@ -20,11 +20,14 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/show"
+	"github.com/jobferry/jobferry/pkg/util/places"
 	"github.com/jobferry/jobferry/pkg/util/selectors"
+	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 // jobWatch prints Jobs, and then each that users would see differently.
@@ -37,15 +40,38 @@ type jobWatch struct {
 	// namespace is empty for all namespaces.
 	namespace string
 	workers   jobview.Workers
-	// events are the newest of each Job. known are the Jobs, as they were printed or left out.
-	events map[jobview.Subject]corev1.Event
-	known  map[jobview.Subject]knownJob
+	// reasons are what the newest event of each Job says: of so many, of which namespaces share the
+	// places. known are the Jobs, as they were printed or left out.
+	reasons map[jobview.Subject]jobview.Reason
+	places  *places.Shared
+	known   map[jobview.Subject]knownJob
 }
 
-// knownJob is a Job, and what was printed of it; nil: nothing.
+// maxReasons is how many reasons are held.
+const maxReasons = 20_000
+
+// knownJob is what a row shows of a Job, and what was printed of it; nil: nothing.
 type knownJob struct {
-	job     *batchv1.Job
+	row     *batchv1.Job
 	printed *jobview.Status
+}
+
+// rowOf has what users see of a Job, and nothing else of it that may be large.
+func rowOf(job *batchv1.Job) *batchv1.Job {
+	row := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: job.Namespace, Name: job.Name, UID: job.UID, CreationTimestamp: job.CreationTimestamp, DeletionTimestamp: job.DeletionTimestamp,
+		},
+		Spec: batchv1.JobSpec{
+			ManagedBy: job.Spec.ManagedBy, Suspend: job.Spec.Suspend, Parallelism: job.Spec.Parallelism, Completions: job.Spec.Completions,
+		},
+		Status: job.Status,
+	}
+	if selector := job.Annotations[v1alpha1.AnnotationClusterSelector]; selector != "" {
+		row.Annotations = map[string]string{v1alpha1.AnnotationClusterSelector: text.Clean(selector, text.MaxMessage)}
+	}
+	row.Status.CompletedIndexes, row.Status.FailedIndexes, row.Status.UncountedTerminatedPods = "", nil, nil
+	return row
 }
 
 // watchJobs prints the Jobs and what changes, until the context ends.
@@ -63,7 +89,7 @@ func (c *cli) watchJobs(ctx context.Context, f *listFlags, out output, found *fo
 	}
 	w := &jobWatch{
 		cli: c, hub: hub, flags: f, out: out, table: show.NewTableWriter(c.Out, c.palette()), namespace: found.namespace, workers: workers,
-		events: map[jobview.Subject]corev1.Event{}, known: map[jobview.Subject]knownJob{},
+		reasons: map[jobview.Subject]jobview.Reason{}, places: places.NewShared(maxReasons), known: map[jobview.Subject]knownJob{},
 	}
 	events, err := w.watchEvents(ctx)
 	if err != nil {
@@ -142,12 +168,12 @@ func (w *jobWatch) follow(ctx context.Context, jobs, events <-chan watch.Event) 
 			if e.Type != watch.Error {
 				pause = eventsAgain
 			}
-			err = w.takeEvent(e)
+			err = w.takeEvent(ctx, e)
 		case <-again:
 			if events, err = w.watchEvents(ctx); err != nil {
 				again = time.After(pause.Step())
 			}
-			err = w.showAll()
+			err = w.showAll(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
 			return access.Explain(err)
@@ -157,16 +183,32 @@ func (w *jobWatch) follow(ctx context.Context, jobs, events <-chan watch.Event) 
 
 // showAll shows the Jobs that users see differently by now, in the order in which the hub lists
 // them.
-func (w *jobWatch) showAll() error {
+func (w *jobWatch) showAll(ctx context.Context) error {
 	all := slices.SortedFunc(maps.Values(w.known), func(a, b knownJob) int {
-		return strings.Compare(client.ObjectKeyFromObject(a.job).String(), client.ObjectKeyFromObject(b.job).String())
+		return strings.Compare(client.ObjectKeyFromObject(a.row).String(), client.ObjectKeyFromObject(b.row).String())
 	})
 	for _, known := range all {
-		if err := w.show(known.job, false); err != nil {
+		if err := w.showAgain(ctx, known.row); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// showAgain prints a known Job if users would see it differently by now. Where more is printed than
+// a row, the hub is asked for that.
+func (w *jobWatch) showAgain(ctx context.Context, row *batchv1.Job) error {
+	if !w.differs(row, false) {
+		return nil
+	}
+	if w.out.asTable() {
+		return w.print(row)
+	}
+	job := &batchv1.Job{}
+	if err := w.hub.Get(ctx, client.ObjectKeyFromObject(row), job); err != nil || job.UID != row.UID {
+		return client.IgnoreNotFound(err)
+	}
+	return w.print(job)
 }
 
 func (w *jobWatch) takeJob(e watch.Event) error {
@@ -180,59 +222,65 @@ func (w *jobWatch) takeJob(e watch.Event) error {
 	}
 }
 
-func (w *jobWatch) takeEvent(e watch.Event) error {
+func (w *jobWatch) takeEvent(ctx context.Context, e watch.Event) error {
 	event, is := e.Object.(*corev1.Event)
 	if !is || e.Type == watch.Deleted || !w.note(event) {
 		return nil
 	}
 	of, _, _ := jobview.Read(event)
 	if known, is := w.known[of]; is {
-		return w.show(known.job, false)
+		return w.showAgain(ctx, known.row)
 	}
 	return nil
 }
 
-// note keeps an event, and reports whether it's the newest of its Job.
+// note keeps what an event says, and reports whether it's the newest of its Job.
 func (w *jobWatch) note(e *corev1.Event) bool {
-	of, _, ok := jobview.Read(e)
-	before, is := w.events[of]
-	if !ok || is && jobview.Time(e).Before(jobview.Time(&before)) {
+	of, says, ok := jobview.Read(e)
+	before, is := w.reasons[of]
+	if !ok || is && says.At.Before(before.At) || !is && !w.places.Take(of.Namespace) {
 		return false
 	}
-	w.events[of] = *e
+	w.reasons[of] = says.Held()
 	return true
 }
 
 // show prints a Job that is selected, or was, if users would see it differently.
 func (w *jobWatch) show(job *batchv1.Job, deleted bool) error {
-	if !mirror.Managed(job) {
+	if !mirror.Managed(job) || !w.differs(job, deleted) {
 		return nil
-	}
-	of := jobview.SubjectOf(job)
-	before := w.known[of].printed
-	selected := w.flags.isOnWorker(job) && w.flags.isInState(job, w.around(job))
-	seen := jobview.Of(job, w.around(job)).Status
-	if deleted {
-		delete(w.known, of)
-		delete(w.events, of)
-	} else {
-		w.known[of] = knownJob{job, before}
-	}
-	if !selected && before == nil || !deleted && before != nil && equality.Semantic.DeepEqual(*before, seen) {
-		return nil
-	}
-	if !deleted {
-		w.known[of] = knownJob{job, &seen}
-		if !selected { // it's shown once more, as kubectl shows what leaves a selection
-			w.known[of] = knownJob{job, nil}
-		}
 	}
 	return w.print(job)
 }
 
+func (w *jobWatch) differs(job *batchv1.Job, deleted bool) bool {
+	of, row := jobview.SubjectOf(job), rowOf(job)
+	before := w.known[of].printed
+	selected := w.flags.isOnWorker(row) && w.flags.isInState(row, w.around(row))
+	seen := jobview.Of(row, w.around(row)).Status
+	if deleted {
+		delete(w.known, of)
+		if _, is := w.reasons[of]; is {
+			delete(w.reasons, of)
+			w.places.Give(of.Namespace)
+		}
+	} else {
+		w.known[of] = knownJob{row, before}
+	}
+	if !selected && before == nil || !deleted && before != nil && equality.Semantic.DeepEqual(*before, seen) {
+		return false
+	}
+	if !deleted {
+		w.known[of] = knownJob{row, &seen}
+		if !selected { // it's shown once more, as kubectl shows what leaves a selection
+			w.known[of] = knownJob{row, nil}
+		}
+	}
+	return true
+}
+
 func (w *jobWatch) around(job *batchv1.Job) jobview.Around {
-	e := w.events[jobview.SubjectOf(job)]
-	return jobview.AroundBy(jobview.Newest([]corev1.Event{e}), w.workers)(job)
+	return jobview.AroundBy(w.reasons, w.workers)(job)
 }
 
 func (w *jobWatch) print(job *batchv1.Job) error {

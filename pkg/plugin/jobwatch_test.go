@@ -1,7 +1,10 @@
 package plugin
 
 import (
+	"fmt"
+	"io"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -11,9 +14,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/utils/clock"
 
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/jobview"
+	"github.com/jobferry/jobferry/pkg/plugin/show"
+	"github.com/jobferry/jobferry/pkg/util/costtest"
+	"github.com/jobferry/jobferry/pkg/util/places"
 )
 
 // watched answers a list, and then a watch with changes, after which the hub has forgotten what was
@@ -117,17 +127,26 @@ func pendingEvent(message string, at time.Time) corev1.Event {
 	return e
 }
 
-// What a Job waits for comes from its events, which change while the Job doesn't.
+// What a Job waits for comes from its events, which change while the Job doesn't. Where more than a
+// row is printed, it's all of the Job.
 func TestWatchTellsWhyAJobWaits(t *testing.T) {
-	h := newHub(t)
-	seen := make(chan struct{})
-	h.answers["/apis/batch/v1/namespaces/team-a/jobs"] = waitingJobs(t, seen, "shards")
-	pending := pendingEvent("0/2 clusters available", now)
-	h.answers["/api/v1/namespaces/team-a/events"] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		(&fakeHub{t: t}).watchEvents(w, r, pending, seen)
-	})
-	if got := h.run("jobs", "-w"); !strings.Contains(got.out, "No worker can take the Job now\n") || !strings.Contains(got.out, "0/2 clusters available\n") {
-		t.Errorf("%+v", got)
+	for args, want := range map[string][]string{
+		"jobs -w": {"No worker can take the Job now\n", "0/2 clusters available\n"}, "jobs -w -o json": {"\"resourceVersion\": \"6\"", "\"theirs\": \"whole\""},
+	} {
+		h := newHub(t)
+		seen := make(chan struct{})
+		h.answers["/apis/batch/v1/namespaces/team-a/jobs"] = waitingJobs(t, seen, "shards")
+		h.answers["/apis/batch/v1/namespaces/team-a/jobs/shards"] = numbered("shards", "8", func(j *batchv1.Job) { j.Labels = map[string]string{"theirs": "whole"} })
+		pending := pendingEvent("0/2 clusters available", now)
+		h.answers["/api/v1/namespaces/team-a/events"] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			(&fakeHub{t: t}).watchEvents(w, r, pending, seen)
+		})
+		got := h.run(strings.Fields(args)...)
+		for _, text := range want {
+			if !strings.Contains(got.out, text) {
+				t.Errorf("%s: no %q in %+v", args, text, got)
+			}
+		}
 	}
 }
 
@@ -186,4 +205,46 @@ func TestWatchJobsWhenTheHubForgetsEvents(t *testing.T) {
 	if !slices.Equal(shown, names) || strings.Index(got.out, "no room") > strings.Index(got.out, "too large") {
 		t.Errorf("%s%s", got.out, got.err)
 	}
+}
+
+// A tenant has many large Jobs, and writes large events about them and about Jobs that there
+// aren't: of each, what a row shows is kept.
+func TestWatchKeepsRows(t *testing.T) {
+	const jobs = 100
+	large := func() string { return strings.Repeat("x", 200<<10) }
+	w := &jobWatch{
+		cli: &cli{clock: clock.RealClock{}}, flags: &listFlags{}, out: output{genericclioptions.NewPrintFlags("")}, table: show.NewTableWriter(io.Discard, show.Palette{}),
+		reasons: map[jobview.Subject]jobview.Reason{}, places: places.NewShared(maxReasons), known: map[jobview.Subject]knownJob{},
+	}
+	before := costtest.Heap()
+	for i := range 3 * jobs {
+		job := numbered(fmt.Sprint("job-", i), "6")
+		job.Annotations = map[string]string{v1alpha1.AnnotationClusterSelector: large(), "theirs": large()}
+		job.Labels, job.Status.CompletedIndexes = map[string]string{"theirs": large()}, large()
+		job.Spec.Template.Spec.Containers = []corev1.Container{{Args: []string{large()}}}
+		event := pendingEvent(large(), now)
+		event.InvolvedObject.UID, event.Source.Component = job.UID, large()
+		if err := w.takeEvent(t.Context(), watch.Event{Type: watch.Added, Object: &event}); err != nil {
+			t.Fatal(err)
+		}
+		event.InvolvedObject.UID = types.UID(large())
+		if err := w.takeEvent(t.Context(), watch.Event{Type: watch.Added, Object: &event}); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.takeJob(watch.Event{Type: watch.Added, Object: job}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if kept := costtest.Heap() - before; kept > 4<<20 || len(w.known) != 3*jobs || len(w.reasons) != 3*jobs {
+		t.Errorf("%d KiB are kept of %d Jobs and %d events", kept>>10, len(w.known), len(w.reasons))
+	}
+	for i := range maxReasons {
+		event := pendingEvent("no room", now)
+		event.InvolvedObject.UID = types.UID(fmt.Sprint("made-up-", i))
+		w.note(&event)
+	}
+	if len(w.reasons) > maxReasons/4 {
+		t.Errorf("%d events of a namespace are kept", len(w.reasons))
+	}
+	runtime.KeepAlive(w)
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/util/digest"
 	"github.com/jobferry/jobferry/pkg/util/places"
-	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 const (
@@ -16,8 +15,8 @@ const (
 	maxReasons = 20_000
 	// maxListed bounds the Jobs whose newest event is looked for at the start.
 	maxListed = 100_000
-	// maxIDBytes bounds the name and the UID of a Job.
-	maxIDBytes = 253
+	// maxNameBytes bounds the name of a Job.
+	maxNameBytes = 253
 )
 
 // said is what an event said of a Job of a name.
@@ -26,18 +25,10 @@ type said struct {
 	name   string
 }
 
-// read returns what an event says, in the size that may be held: tenants write events, too, and the
-// API bounds few of their fields. Only a reason for which a Job can wait has texts.
+// read returns what an event says, in the size that may be held.
 func read(e *corev1.Event) (of jobview.Subject, says said, ok bool) {
 	of, reason, ok := jobview.Read(e)
-	if !ok || len(of.UID) > maxIDBytes || len(e.InvolvedObject.Name) > maxIDBytes {
-		return of, said{}, false
-	}
-	if !reason.Waits() {
-		reason = jobview.Reason{At: reason.At}
-	}
-	reason.Message = text.Clean(reason.Message, text.MaxMessage)
-	return of, said{reason, e.InvolvedObject.Name}, true
+	return of, said{reason.Held(), e.InvolvedObject.Name}, ok && len(e.InvolvedObject.Name) <= maxNameBytes
 }
 
 // same reports whether users see the same of both.
