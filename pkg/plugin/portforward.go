@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"io"
 	"net/http"
 	"net/url"
 
@@ -72,7 +73,42 @@ func portDialer(config *rest.Config, address *url.URL) (httpstream.Dialer, error
 		return nil, err
 	}
 	bySPDY := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, address)
-	return portforward.NewFallbackDialerForStreaming(byWebSocket, bySPDY, func(err error) bool {
+	return errorsBounded{portforward.NewFallbackDialerForStreaming(byWebSocket, bySPDY, func(err error) bool {
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
-	}), nil
+	})}, nil
 }
+
+// maxPortError is more than an error of a port has. Client-go reads all that a worker says is one.
+const maxPortError = 64 << 10
+
+// errorsBounded bounds the errors of each port.
+type errorsBounded struct{ httpstream.Dialer }
+
+// Dial connects.
+func (d errorsBounded) Dial(protocols ...string) (httpstream.Connection, string, error) {
+	connection, protocol, err := d.Dialer.Dial(protocols...)
+	if err != nil {
+		return nil, "", err
+	}
+	return boundedConnection{connection}, protocol, nil
+}
+
+type boundedConnection struct{ httpstream.Connection }
+
+// CreateStream makes a stream.
+func (c boundedConnection) CreateStream(headers http.Header) (httpstream.Stream, error) {
+	stream, err := c.Connection.CreateStream(headers)
+	if err != nil || headers.Get(corev1.StreamType) != corev1.StreamTypeError {
+		return stream, err
+	}
+	return boundedStream{stream, io.LimitReader(stream, maxPortError)}, nil
+}
+
+type boundedStream struct {
+	httpstream.Stream
+
+	bounded io.Reader
+}
+
+// Read reads as much as there may be.
+func (s boundedStream) Read(p []byte) (int, error) { return s.bounded.Read(p) }
