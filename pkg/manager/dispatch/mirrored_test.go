@@ -70,6 +70,12 @@ func TestMirroredInStep(t *testing.T) {
 			s.WritesInFlight, s.LastStatusWrite, s.UnshownSince = BusyFrom+3, noon.Add(-d), noon.Add(-d)
 		}
 	}
+	endsOthers := func(s *Snapshot) {
+		s.Assigned.Pods.WaitingSince, s.Assigned.ControllerSeen = noon.Add(-30*time.Second), noon
+	}
+	startsLater := func(j *batchv1.Job) {
+		j.Status.StartTime = ptr.To(metav1.NewTime(mirror.TrueCondition(&j.Status, batchv1.JobSuccessCriteriaMet).LastTransitionTime.Add(time.Minute)))
+	}
 	for name, row := range map[string]lookRow{
 		"a busy hub isn't told of a start at once": {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), running(0)), given: busyHub(1900 * time.Millisecond), after: 100 * time.Millisecond},
 		"but in time":     {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), running(0)), given: busyHub(2 * time.Second), then: []string{"status"}},
@@ -94,6 +100,9 @@ func TestMirroredInStep(t *testing.T) {
 		"an end that doesn't come is told": {hub: started(announced), mirror: mirrorOf(hubJob(), announced),
 			given: func(s *Snapshot) { s.Assigned.Pods.WaitingSince = noon.Add(-30 * time.Second) },
 			after: DefaultTiming().Recheck, reports: "Deferred: The Job's Pods have ended in worker a, but its Job controller hasn't ended the Job"},
+		"nor while the Job controller ends others": {hub: started(announced), mirror: mirrorOf(hubJob(), announced), given: endsOthers, after: 30 * time.Second},
+		"unless it can't, as its clock was set back": {hub: started(announced, startsLater), mirror: mirrorOf(hubJob(), announced, startsLater), given: endsOthers,
+			after: DefaultTiming().Recheck, reports: "Deferred: The Job's Pods have ended in worker a, but its Job controller hasn't ended the Job: a clock was set back"},
 		"nor with a start":       {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), announced), given: changedAgo(0), then: []string{"status"}},
 		"the end doesn't wait":   {hub: started(), mirror: mirrorOf(hubJob(), ended), given: changedAgo(0), then: []string{"status"}},
 		"a suspension goes down": {hub: started(suspendedJob), mirror: mirrorOf(hubJob(), running(0)), then: []string{"patch [spec.suspend] in a"}},

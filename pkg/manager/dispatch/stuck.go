@@ -190,12 +190,26 @@ func unended(s *Snapshot, w *Worker) Plan {
 	if !w.isUnended() {
 		return Plan{}
 	}
-	if notice := s.ignoredSince(w, s.orNow(w.Pods.WaitingSince)).Add(s.Timing.StuckNotice).Sub(s.Now); notice > 0 {
+	since, why := s.orNow(w.Pods.WaitingSince), "its log there says why"
+	if w.isBeforeItsStart() {
+		why = "a clock was set back there, and an API server refuses an end that's before the start, which is at " +
+			w.Mirror.Status.StartTime.UTC().Format(time.RFC3339)
+	} else {
+		since = s.ignoredSince(w, since)
+	}
+	if notice := since.Add(s.Timing.StuckNotice).Sub(s.Now); notice > 0 {
 		return Plan{After: notice}
 	}
 	return Plan{Reports: []Report{note(v1alpha1.EventDeferred, "The Job's Pods have ended in worker "+w.Name+
-		", but its Job controller hasn't ended the Job; its log there says why. An API server refuses an end that's before the start, "+
-		"as after a clock was set back")}}
+		", but its Job controller hasn't ended the Job: "+why)}}
+}
+
+// isBeforeItsStart reports whether the success of a mirror is before its start: then the built-in
+// Job controller can't end it until that time, whatever else it does.
+func (w *Worker) isBeforeItsStart() bool {
+	status := &w.Mirror.Status
+	met := mirror.TrueCondition(status, batchv1.JobSuccessCriteriaMet)
+	return met != nil && status.StartTime != nil && met.LastTransitionTime.Before(status.StartTime)
 }
 
 func (w *Worker) isUnended() bool {
