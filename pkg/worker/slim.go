@@ -199,25 +199,42 @@ func sidecarsOf(p *corev1.Pod) sets.Set[string] {
 	return sidecars
 }
 
-// maxStatuses is how many containers of a Pod are held of which there is something to be told. A
-// template gives any number to many Pods.
-const maxStatuses = 64
+const (
+	// maxStatuses is how many containers of a Pod are held. A template gives any number to many Pods.
+	maxStatuses = 64
+	// maxNamed is how many of them are held of a kind that is held already.
+	maxNamed = maxStatuses - 8
+)
 
-// slimStatuses keeps one of all sidecars, and one of all others, that haven't ended, and were never
-// restarted: nothing else is read of them.
+// statusKind is what containers have in common of which one can stand for the others.
+type statusKind struct {
+	isSidecar, hasEnded bool
+	exitCode            int32
+}
+
+// slimStatuses keeps what is read of containers. If there are too many, one of each kind stands for
+// the others: it has their restarts, and the end of the last one.
 func slimStatuses(all []corev1.ContainerStatus, sidecars sets.Set[string]) (slim []corev1.ContainerStatus) {
-	isKept := map[bool]bool{}
+	held := map[statusKind]int{}
 	for i := range all {
 		s := corev1.ContainerStatus{Name: all[i].Name, RestartCount: all[i].RestartCount}
-		isQuiet, isSidecar := all[i].State.Terminated == nil && s.RestartCount == 0, sidecars.Has(s.Name)
-		if isQuiet && isKept[isSidecar] || !isQuiet && len(slim) >= maxStatuses {
-			continue
-		}
-		isKept[isSidecar] = isKept[isSidecar] || isQuiet
+		kind := statusKind{isSidecar: sidecars.Has(s.Name)}
 		if end := all[i].State.Terminated; end != nil {
+			kind.hasEnded, kind.exitCode = true, end.ExitCode
 			s.State.Terminated = &corev1.ContainerStateTerminated{ExitCode: end.ExitCode, FinishedAt: end.FinishedAt}
 		}
-		slim = append(slim, s)
+		at, known := held[kind]
+		isQuiet := !kind.hasEnded && s.RestartCount == 0 // nothing else is read of it
+		switch {
+		case known && (isQuiet || len(slim) >= maxNamed):
+			slim[at].RestartCount += s.RestartCount
+			if kind.hasEnded && slim[at].State.Terminated.FinishedAt.Before(&s.State.Terminated.FinishedAt) {
+				slim[at].State.Terminated.FinishedAt = s.State.Terminated.FinishedAt
+			}
+		case len(slim) < maxStatuses:
+			held[kind] = len(slim)
+			slim = append(slim, s)
+		}
 	}
 	return slim
 }

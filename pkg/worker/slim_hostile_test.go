@@ -124,6 +124,38 @@ func TestSlimStatuses(t *testing.T) {
 	}
 }
 
+// However many containers a Pod has, what decides of them is held: each exit code, all restarts, and
+// when the last one ended.
+func TestSlimStatusesOfManyContainers(t *testing.T) {
+	ended := func(code int32, second int64) corev1.ContainerState {
+		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, FinishedAt: metav1.Unix(second, 0)}}
+	}
+	pod := aPod("p", func(p *corev1.Pod) {
+		p.Status.ContainerStatuses = append(statusesOf(200, ended(0, 1)), statusesOf(1, ended(42, 2))...)
+		p.Status.ContainerStatuses[150].State = ended(0, 7)
+		p.Status.InitContainerStatuses = statusesOf(200, corev1.ContainerState{})
+		for i := range p.Status.InitContainerStatuses {
+			p.Status.InitContainerStatuses[i].RestartCount = 1
+		}
+	})
+	for range 2 {
+		pod = slimmed(t, pod, DefaultOptions())
+		codes, last, restarts := sets.Set[int32]{}, metav1.Time{}, int32(0)
+		for _, s := range pod.Status.ContainerStatuses {
+			codes.Insert(s.State.Terminated.ExitCode)
+			if last.Before(&s.State.Terminated.FinishedAt) {
+				last = s.State.Terminated.FinishedAt
+			}
+		}
+		for _, s := range pod.Status.InitContainerStatuses {
+			restarts += s.RestartCount
+		}
+		if !codes.Equal(sets.New[int32](0, 42)) || last.Unix() != 7 || restarts != 200 {
+			t.Errorf("exit codes %v, the last at %v, %d restarts", codes, last, restarts)
+		}
+	}
+}
+
 // A Job whose Pods have too many labels to be held runs as any other, also with a selector of its
 // own. It adopts no such Pod.
 func TestPodsOfVeryManyLabels(t *testing.T) {
