@@ -40,8 +40,8 @@ type jobWatch struct {
 	// namespace is empty for all namespaces.
 	namespace string
 	workers   jobview.Workers
-	// reasons are what the newest event of each Job says: of so many, of which namespaces share the
-	// places. known are the Jobs, as they were printed or left out.
+	// reasons are what the newest event says of each Job that can wait for that: of so many Jobs, of
+	// which namespaces share the places. known are the Jobs, as they were printed or left out.
 	reasons map[jobview.Subject]jobview.Reason
 	places  *places.Shared
 	known   map[jobview.Subject]knownJob
@@ -123,8 +123,8 @@ func (w *jobWatch) watchEvents(ctx context.Context) (<-chan watch.Event, error) 
 	if err := w.hub.List(ctx, &list, options...); err != nil {
 		return nil, err
 	}
-	for i := range list.Items {
-		w.note(&list.Items[i])
+	for of, says := range jobview.Newest(list.Items) {
+		w.note(of, says)
 	}
 	return watchFrom(ctx, w.hub, &corev1.EventList{}, list.ResourceVersion, options...)
 }
@@ -224,25 +224,38 @@ func (w *jobWatch) takeJob(e watch.Event) error {
 
 func (w *jobWatch) takeEvent(ctx context.Context, e watch.Event) error {
 	event, is := e.Object.(*corev1.Event)
-	if !is || e.Type == watch.Deleted || !w.note(event) {
+	if !is || e.Type == watch.Deleted {
 		return nil
 	}
-	of, _, _ := jobview.Read(event)
-	if known, is := w.known[of]; is {
+	of, says, ours := jobview.Read(event)
+	if known, is := w.known[of]; ours && w.note(of, says) && is {
 		return w.showAgain(ctx, known.row)
 	}
 	return nil
 }
 
-// note keeps what an event says, and reports whether it's the newest of its Job.
-func (w *jobWatch) note(e *corev1.Event) bool {
-	of, says, ok := jobview.Read(e)
+// note keeps what the last event of a Job says, if the Job can wait for that, and reports whether it
+// keeps something else now.
+func (w *jobWatch) note(of jobview.Subject, says jobview.Reason) bool {
 	before, is := w.reasons[of]
-	if !ok || is && says.At.Before(before.At) || !is && !w.places.Take(of.Namespace) {
+	switch {
+	case is && says.At.Before(before.At):
+		return false
+	case !says.Waits():
+		w.forget(of)
+		return is
+	case !is && !w.places.Take(of.Namespace):
 		return false
 	}
 	w.reasons[of] = says.Held()
 	return true
+}
+
+func (w *jobWatch) forget(of jobview.Subject) {
+	if _, is := w.reasons[of]; is {
+		delete(w.reasons, of)
+		w.places.Give(of.Namespace)
+	}
 }
 
 // show prints a Job that is selected, or was, if users would see it differently.
@@ -260,10 +273,7 @@ func (w *jobWatch) differs(job *batchv1.Job, deleted bool) bool {
 	seen := jobview.Of(row, w.around(row)).Status
 	if deleted {
 		delete(w.known, of)
-		if _, is := w.reasons[of]; is {
-			delete(w.reasons, of)
-			w.places.Give(of.Namespace)
-		}
+		w.forget(of)
 	} else {
 		w.known[of] = knownJob{row, before}
 	}

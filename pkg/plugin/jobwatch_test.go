@@ -241,10 +241,32 @@ func TestWatchKeepsRows(t *testing.T) {
 	for i := range maxReasons {
 		event := pendingEvent("no room", now)
 		event.InvolvedObject.UID = types.UID(fmt.Sprint("made-up-", i))
-		w.note(&event)
+		if err := w.takeEvent(t.Context(), watch.Event{Type: watch.Added, Object: &event}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if len(w.reasons) > maxReasons/4 {
 		t.Errorf("%d events of a namespace are kept", len(w.reasons))
 	}
 	runtime.KeepAlive(w)
+}
+
+// Very many Jobs of a namespace come, wait, and end: what those wait for that come later is kept.
+func TestWatchForgetsReasonsOfJobsThatEnded(t *testing.T) {
+	w := &jobWatch{reasons: map[jobview.Subject]jobview.Reason{}, places: places.NewShared(maxReasons)}
+	for i := range maxReasons {
+		event := pendingEvent("no room", now)
+		event.InvolvedObject.UID = types.UID(fmt.Sprint("job-", i))
+		for _, event.Reason = range []string{v1alpha1.EventPending, v1alpha1.EventPlaced} {
+			if err := w.takeEvent(t.Context(), watch.Event{Type: watch.Added, Object: &event}); err != nil {
+				t.Fatal(err)
+			}
+			if of, says, _ := jobview.Read(&event); w.reasons[of].Message != says.Held().Message {
+				t.Fatalf("of Job %d, %q is kept", i, w.reasons[of].Message)
+			}
+		}
+	}
+	if len(w.reasons) > 0 {
+		t.Errorf("%d reasons are kept of Jobs that don't wait", len(w.reasons))
+	}
 }
