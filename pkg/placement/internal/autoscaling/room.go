@@ -21,10 +21,10 @@ const (
 // Room is what may still be added. Immutable.
 type Room struct {
 	growth *Growth
-	// groups finds those of nodes. in has the nodes that there are, and there is what these have.
-	groups *grouping
-	in     map[*corev1.Node]counted
-	there  used
+	// groups finds those of nodes. in are the nodes that there are, and existing is what they have.
+	groups   *grouping
+	in       map[*corev1.Node]counted
+	existing used
 	// asked are nodes for Pods that wait, which have room for more.
 	asked []*capacity.Node
 	used
@@ -56,34 +56,34 @@ func NewRoom(g *Growth, nodes []*capacity.Node, demands []capacity.Demand) *Room
 }
 
 func newRoom(g *Growth, groups *grouping) *Room {
-	there := used{all: amounts{}, byGroup: make([]usedGroup, len(g.Groups))}
-	for i := range there.byGroup {
+	none := used{all: amounts{}, byGroup: make([]usedGroup, len(g.Groups))}
+	for i := range none.byGroup {
 		if len(g.Groups[i].Limits) > 0 {
-			there.byGroup[i].all = amounts{}
+			none.byGroup[i].all = amounts{}
 		}
 	}
-	return &Room{growth: g, groups: groups, there: there, used: there}
+	return &Room{growth: g, groups: groups, existing: none, used: none}
 }
 
 // With is the same beside other nodes, and other Pods. Of nodes that were there before, nothing is
 // added up again.
 func (r *Room) With(nodes []*capacity.Node, demands []capacity.Demand) *Room {
 	before := r
-	r = &Room{growth: r.growth, groups: r.groups, in: make(map[*corev1.Node]counted, len(nodes)), there: r.there.clone()}
+	r = &Room{growth: r.growth, groups: r.groups, in: make(map[*corev1.Node]counted, len(nodes)), existing: r.existing.clone()}
 	for _, n := range nodes {
 		c, is := before.in[n.Object]
 		if !is {
 			c = counted{r.groups.of(n.Object), n.Allocatable}
-			r.there.count(r.growth, c.group, &c.whole, 1)
+			r.existing.count(r.growth, c.group, &c.whole, 1)
 		}
 		r.in[n.Object] = c
 	}
 	for n, c := range before.in {
 		if _, stays := r.in[n]; !stays {
-			r.there.count(r.growth, c.group, &c.whole, -1)
+			r.existing.count(r.growth, c.group, &c.whole, -1)
 		}
 	}
-	r.used = r.there.clone()
+	r.used = r.existing.clone()
 	work := 0
 	for i := range demands[:min(len(demands), capacity.MaxDemands)] {
 		if work += r.askingWork(demands[i].Shape); work > maxDemandWork {

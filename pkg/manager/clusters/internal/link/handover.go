@@ -27,7 +27,7 @@ func (s serializers) SupportedMediaTypes() []runtime.SerializerInfo {
 	return all
 }
 
-// handover hands the events of a watch from its reader over to its decoder, which come in turn.
+// handover hands the events of a watch from its reader to its decoder. They are called in turn.
 type handover struct {
 	runtime.Serializer
 	runtime.Framer
