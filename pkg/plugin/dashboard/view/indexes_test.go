@@ -22,7 +22,7 @@ func TestTheMapOfVeryManyRuns(t *testing.T) {
 	job.Status.CompletedIndexes = strings.TrimSuffix(indexes.String(), ",")
 	all := *job.DeepCopy()
 	all.Status.CompletedIndexes = fmt.Sprintf("0-%d", MaxIndexes-1)
-	if cost := costtest.Of(func() { NewIndexMap(&all, nil) }); cost > 16<<20 {
+	if cost := costtest.Of(func() { NewIndexMap(&all, nil) }); cost > 24<<20 {
 		t.Errorf("%d MiB are allocated for one run", cost>>20)
 	}
 	var before, after *IndexMap
