@@ -12,6 +12,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -21,6 +22,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/jobview"
+	"github.com/jobferry/jobferry/pkg/jobview/jobviewtest"
 	"github.com/jobferry/jobferry/pkg/plugin/show"
 	"github.com/jobferry/jobferry/pkg/util/costtest"
 	"github.com/jobferry/jobferry/pkg/util/places"
@@ -268,5 +270,15 @@ func TestWatchForgetsReasonsOfJobsThatEnded(t *testing.T) {
 	}
 	if len(w.reasons) > 0 {
 		t.Errorf("%d reasons are kept of Jobs that don't wait", len(w.reasons))
+	}
+}
+
+// A row shows the same of what is kept of a Job as of the whole Job.
+func TestRowsOfWhatIsKept(t *testing.T) {
+	around := jobview.Around{Workers: show.SeenWorkers(nil)}
+	for _, job := range jobviewtest.Jobs() {
+		if got, want := jobview.Of(rowOf(job.Job), around).Status, jobview.Of(job.Job, around).Status; !equality.Semantic.DeepEqual(got, want) {
+			t.Errorf("%s: got %+v, want %+v", job.Name, got, want)
+		}
 	}
 }

@@ -169,8 +169,8 @@ func slimConditions(all []metav1.Condition) []metav1.Condition {
 	return slim
 }
 
-// slimChecks keeps the messages that are as long as Jobferry's, and of what a check has Pods get
-// where they may be.
+// slimChecks keeps as much of a message as Jobferry writes, and of what Pods get by a check what
+// decides where they may run.
 func slimChecks(all []kueue.AdmissionCheckState) []kueue.AdmissionCheckState {
 	slim := slices.Clone(all)
 	for i := range slim {

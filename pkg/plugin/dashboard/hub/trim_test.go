@@ -2,6 +2,7 @@ package hub
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -12,8 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/jobview/jobviewtest"
+	"github.com/jobferry/jobferry/pkg/plugin/dashboard/view"
 	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
@@ -58,6 +63,35 @@ func TestLittleIsKeptOfLargeObjects(t *testing.T) {
 		}
 		if is := kept.(*corev1.Event); is.Size() > 2<<10 || (is.Reason == "Pending" && is.Message != "") != row.shown {
 			t.Errorf("%s: %d bytes are kept, reason %.20q", name, is.Size(), is.Reason)
+		}
+	}
+}
+
+// The page of a Job is made from all that it shows.
+func TestThePageLacksNothingThatIsTrimmed(t *testing.T) {
+	jobs := jobviewtest.Jobs()
+	divided := theJob()
+	divided.CreationTimestamp = metav1.NewTime(jobviewtest.Noon)
+	divided.Labels = map[string]string{"kueue.x-k8s.io/queue-name": "main"}
+	for _, key := range []string{
+		v1alpha1.AnnotationClusterSelector, v1alpha1.AnnotationClusterPreference, v1alpha1.AnnotationOnClusterLost, v1alpha1.AnnotationMaxClusters,
+	} {
+		divided.Annotations[key] = "of " + key
+	}
+	divided.Spec.CompletionMode, divided.Spec.Completions, divided.Spec.Parallelism = ptr.To(batchv1.IndexedCompletion), ptr.To[int32](10), ptr.To[int32](4)
+	divided.Spec.Suspend, divided.Spec.BackoffLimitPerIndex = ptr.To(false), ptr.To[int32](1)
+	divided.Status.CompletedIndexes, divided.Status.FailedIndexes, divided.Status.Succeeded = "0-2", ptr.To("7"), 3
+	hubstate.Set(divided, hubstate.Changes{hubstate.ShardsState: "{}", hubstate.Shards: "south=0-4;west=5-9"})
+	for _, job := range append(jobs, jobviewtest.Job{Name: "divided", Job: divided}) {
+		trimmed, err := trimJob(job.Job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := func(job *batchv1.Job) view.JobPage {
+			return view.NewJobPage(view.JobInput{Job: job, Workers: jobviewtest.Workers()}, jobviewtest.Noon.Add(time.Hour))
+		}
+		if got, want := page(trimmed.(*batchv1.Job)), page(job.Job); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got\n%+v, want\n%+v", job.Name, got, want)
 		}
 	}
 }
