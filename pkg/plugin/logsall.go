@@ -40,10 +40,10 @@ func (c *cli) logsOfAll(cmd *cobra.Command, start *logStart, f *logsFlags) error
 	if f.options.Follow {
 		atOnce = len(pods)
 	}
-	failures := make([]error, len(pods))
+	several, failures := severalWorkers(pods), make([]error, len(pods))
 	workqueue.ParallelizeUntil(cmd.Context(), atOnce, len(pods), func(i int) {
 		stream := logStream{start: start, options: f.options.DeepCopy()}
-		stream.of(&pods[i], pods)
+		stream.of(&pods[i], several)
 		failures[i] = out.copyLines(cmd.Context(), stream)
 	})
 	for i, err := range failures {
@@ -78,19 +78,24 @@ func (s *logStart) pods(ctx context.Context, worker string) (list *access.PodLis
 
 var errNoPods = errors.New("the Job has no Pods now")
 
-// of has the stream read the log of one of these Pods. Its lines begin with the Pod and container,
-// and with the worker, if the Pods are in several.
-func (s *logStream) of(pod *corev1.Pod, all []corev1.Pod) {
+// of has the stream read the log of a Pod. Its lines begin with the Pod and container, and with the
+// worker, if the Job's Pods are in several.
+func (s *logStream) of(pod *corev1.Pod, inSeveral bool) {
 	s.choice = access.PodChoice{Pod: pod.Name, Worker: access.WorkerOf(pod)}
 	s.options.Container = containerOf(pod, s.options.Container, true, io.Discard)
 	s.prefix = fmt.Sprintf("pod/%s/%s", pod.Name, s.options.Container)
-	if severalWorkers(all) {
+	if inSeveral {
 		s.prefix = access.WorkerOf(pod) + " " + s.prefix
 	}
 }
 
 func severalWorkers(pods []corev1.Pod) bool {
-	return slices.ContainsFunc(pods, func(p corev1.Pod) bool { return access.WorkerOf(&p) != access.WorkerOf(&pods[0]) })
+	for i := range pods { // a worker may have very many, which aren't copied
+		if access.WorkerOf(&pods[i]) != access.WorkerOf(&pods[0]) {
+			return true
+		}
+	}
+	return false
 }
 
 // logsWithPrefix finds the Pod that the manager would choose, whose name begins each line.
@@ -109,7 +114,7 @@ func (c *cli) logsWithPrefix(ctx context.Context, stream logStream) error {
 			errors.New("more than one worker may have such a Pod")), "choose one by --worker, or leave --prefix out")
 	}
 	newest := slices.MaxFunc(fitting, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
-	stream.of(&newest, list.Items)
+	stream.of(&newest, severalWorkers(list.Items))
 	return (&lineWriter{out: c.Out}).copyLines(ctx, stream)
 }
 

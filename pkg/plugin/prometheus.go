@@ -27,7 +27,7 @@ const (
 
 // fromPrometheus reads by how much the metrics of usage have increased.
 func fromPrometheus(ctx context.Context, address, namespace, worker string, since time.Duration) ([]show.NamespaceUsage, error) {
-	var all []show.NamespaceUsage
+	all := usageSums{}
 	for _, metric := range []struct {
 		name string
 		add  func(*accounts.Usage, float64)
@@ -45,10 +45,10 @@ func fromPrometheus(ctx context.Context, address, namespace, worker string, sinc
 			if err != nil {
 				return nil, err
 			}
-			metric.add(find(&all, s.Metric), value)
+			metric.add(all.of(s.Metric["namespace"], s.Metric["worker"], corev1.ResourceName(s.Metric["resource"])), value)
 		}
 	}
-	return all, nil
+	return all.sorted(), nil
 }
 
 // increase is the query of a metric's increase, by its labels.
@@ -61,17 +61,6 @@ func increase(metric, namespace, worker string, since time.Duration) string {
 		of += "worker=" + strconv.Quote(worker)
 	}
 	return fmt.Sprintf("sum by (namespace, worker, resource) (increase(%s{%s}[%ds])) > 0", metric, of, int64(since.Seconds()))
-}
-
-func find(all *[]show.NamespaceUsage, of map[string]string) *accounts.Usage {
-	for i := range *all {
-		if u := &(*all)[i]; u.Namespace == of["namespace"] && u.Worker == of["worker"] && string(u.Resource) == of["resource"] {
-			return &u.Usage
-		}
-	}
-	u := show.NamespaceUsage{Namespace: of["namespace"], Usage: accounts.Usage{Worker: of["worker"], Resource: corev1.ResourceName(of["resource"])}}
-	*all = append(*all, u)
-	return &(*all)[len(*all)-1].Usage
 }
 
 // series is one of a vector that Prometheus answers.

@@ -1,14 +1,18 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/kubectl/pkg/util/templates"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -103,20 +107,42 @@ func (c *cli) used(cmd *cobra.Command, hub client.Client, f *usageFlags, since t
 
 // usedBy adds up the accounts of Jobs that ran within some time.
 func usedBy(jobs []batchv1.Job, worker string, now time.Time, since time.Duration) []show.NamespaceUsage {
-	byNamespace := map[string][]accounts.Usage{}
+	all := usageSums{}
 	for i := range jobs {
-		namespace := jobs[i].Namespace
 		for _, u := range show.UsedBy(&jobs[i], now, since) {
 			if worker == "" || u.Worker == worker {
-				byNamespace[namespace] = accounts.Add(byNamespace[namespace], u)
+				sum := all.of(jobs[i].Namespace, u.Worker, u.Resource)
+				sum.Total, sum.Repeated, sum.Unknown = sum.Total+u.Total, sum.Repeated+u.Repeated, sum.Unknown+u.Unknown
 			}
 		}
 	}
-	var all []show.NamespaceUsage
-	for namespace, used := range byNamespace {
-		for _, u := range used {
-			all = append(all, show.NamespaceUsage{Namespace: namespace, Usage: u})
-		}
+	return all.sorted()
+}
+
+// usageSums are sums of usage. Jobs may name very many workers and resources.
+type usageSums map[usageKey]*show.NamespaceUsage
+
+type usageKey struct {
+	namespace, worker string
+	resource          corev1.ResourceName
+}
+
+func (k usageKey) compare(other usageKey) int {
+	return cmp.Or(cmp.Compare(k.namespace, other.namespace), cmp.Compare(k.worker, other.worker), cmp.Compare(k.resource, other.resource))
+}
+
+// of is the sum of a namespace for a resource of a worker.
+func (s usageSums) of(namespace, worker string, resource corev1.ResourceName) *accounts.Usage {
+	key := usageKey{namespace, worker, resource}
+	if s[key] == nil {
+		s[key] = &show.NamespaceUsage{Namespace: namespace, Usage: accounts.Usage{Worker: worker, Resource: resource}}
+	}
+	return &s[key].Usage
+}
+
+func (s usageSums) sorted() (all []show.NamespaceUsage) {
+	for _, key := range slices.SortedFunc(maps.Keys(s), usageKey.compare) {
+		all = append(all, *s[key])
 	}
 	return all
 }

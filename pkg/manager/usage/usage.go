@@ -41,9 +41,9 @@ func (a Account) sum(of func(*Mirror) Seconds) []Usage {
 			continue
 		}
 		pods := Usage{m.Worker, corev1.ResourcePods, float64(total), float64(m.Repeated(total)), float64(m.Unknown)}
-		all = Add(all, pods)
+		all = add(all, pods)
 		for name, quantity := range m.Requests {
-			all = Add(all, pods.times(name, quantity.AsApproximateFloat64()))
+			all = add(all, pods.times(name, quantity.AsApproximateFloat64()))
 		}
 	}
 	return all
@@ -54,8 +54,8 @@ func (u Usage) times(name corev1.ResourceName, amount float64) Usage {
 	return Usage{u.Worker, name, u.Total * amount, u.Repeated * amount, u.Unknown * amount}
 }
 
-// Add adds a usage to those of its worker and resource.
-func Add(all []Usage, u Usage) []Usage {
+// add adds a usage to those of its worker and resource.
+func add(all []Usage, u Usage) []Usage {
 	i, found := find(all, u)
 	if !found {
 		return slices.Insert(all, i, u)
