@@ -60,7 +60,7 @@ type Around struct {
 }
 
 // AroundBy is what is known of Jobs beside themselves.
-func AroundBy(newest map[Subject]Reason, workers Workers) func(*batchv1.Job) Around {
+func AroundBy(newest Reasons, workers Workers) func(*batchv1.Job) Around {
 	return func(job *batchv1.Job) Around { return Around{newest[SubjectOf(job)], workers} }
 }
 

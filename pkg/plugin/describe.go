@@ -91,7 +91,7 @@ func (c *cli) gatherDescription(ctx context.Context, name string) (show.Descript
 	if workers := shards.WorkersOf(job); len(workers) > 0 {
 		reading.Go(func() { d.Mirrors, d.Problems = subresources.MirrorsOf(ctx, workers) })
 	}
-	events, warnings, err := timeline(ctx, hub, subresources, job)
+	events, warnings, err := c.timeline(ctx, hub, subresources, job)
 	reading.Wait()
 	d.Events = events
 	if len(d.Problems) == 0 { // else they say the same

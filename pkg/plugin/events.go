@@ -32,7 +32,7 @@ func newEvents(c *cli) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		entries, warnings, err := timeline(cmd.Context(), hub, subresources, job)
+		entries, warnings, err := c.timeline(cmd.Context(), hub, subresources, job)
 		if err != nil {
 			return err
 		}
@@ -52,15 +52,22 @@ func newEvents(c *cli) *cobra.Command {
 
 // timeline reads the events of hub and workers at the same time. It fails only if those of the hub
 // can't be read; of the others, the warnings say what is missing.
-func timeline(ctx context.Context, hub client.Client, subresources *access.Subresources, job *batchv1.Job) (entries []show.Entry, warnings []string, err error) {
+func (c *cli) timeline(
+	ctx context.Context, hub client.Client, subresources *access.Subresources, job *batchv1.Job,
+) (entries []show.Entry, warnings []string, err error) {
 	var there []show.Entry
 	var reading sync.WaitGroup
 	if workers := shards.WorkersOf(job); len(workers) > 0 {
 		reading.Go(func() { there, warnings = workerEntries(ctx, subresources, several(workers)) })
 	}
-	events, err := jobEvents(ctx, hub, job.Namespace, string(job.UID))
+	var newest newestEvents
+	_, err = eachEvent(ctx, hub, job.Namespace, string(job.UID), newest.add)
+	newest.cut()
 	reading.Wait()
-	return append(show.Entries(show.Hub, events), there...), warnings, access.Explain(err)
+	if newest.others > 0 {
+		c.say("warning: the hub has %d more events of the Job, which are older or large", newest.others)
+	}
+	return append(show.Entries(show.Hub, newest.events), there...), warnings, access.Explain(err)
 }
 
 // workerEntries are the workers' events. A mirror that isn't there yet, or any more, has none.

@@ -1,11 +1,110 @@
 package plugin
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/jobview"
 )
+
+// manyEvents answers lists of events of Jobs, page by page.
+type manyEvents struct {
+	of func(i int) *corev1.Event
+	n  int
+	// largest is how many bytes an answer of more than one event has had.
+	largest int
+}
+
+func (m *manyEvents) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	limit, _ := strconv.Atoi(query.Get("limit"))
+	from, _ := strconv.Atoi(query.Get("continue"))
+	if limit == 0 {
+		limit = m.n
+	}
+	about := metav1.ListMeta{ResourceVersion: "7"}
+	end := min(from+limit, m.n)
+	if end < m.n {
+		about.Continue = strconv.Itoa(end)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	text, _ := json.Marshal(about)
+	size, _ := fmt.Fprintf(w, `{"apiVersion": "v1", "kind": "EventList", "metadata": %s, "items": [`, text)
+	for i := from; i < end; i++ {
+		separator := ","
+		if i == from {
+			separator = ""
+		}
+		text, _ := json.Marshal(m.of(i))
+		n, err := fmt.Fprintf(w, "%s%s", separator, text)
+		if err != nil { // the client has read enough
+			return
+		}
+		size += n
+	}
+	if _, err := fmt.Fprint(w, "]}"); err == nil && end-from > 1 {
+		m.largest = max(m.largest, size)
+	}
+}
+
+// A tenant writes very many events about a Job, some of them large: few are held, and the newest
+// are shown.
+func TestVeryManyEventsOfTheHub(t *testing.T) {
+	for _, args := range [][]string{{"events", "shards"}, {"describe", "shards"}, {"jobs"}, {"jobs", "-w"}} {
+		events := &manyEvents{n: 12_000, of: func(i int) *corev1.Event {
+			e := event(v1alpha1.EventStatusRejected, fmt.Sprint("event ", i, strings.Repeat("x", 1000)))
+			e.Namespace, e.Name, e.ReportingController = "team-a", fmt.Sprint("e", i), v1alpha1.EventController
+			e.LastTimestamp = metav1.NewTime(now.Add(time.Duration(i) * time.Second))
+			if i == 7000 {
+				e.Annotations = map[string]string{"large": strings.Repeat("x", 1<<20)}
+			}
+			return &e
+		}}
+		h := newHub(t)
+		h.answers["/api/v1/namespaces/team-a/events"] = events
+		list := &batchv1.JobList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []batchv1.Job{*hubJob()}}
+		h.answers["/apis/batch/v1/namespaces/team-a/jobs"] = watched(t, list)
+		got := h.run(args...)
+		if events.largest > 2<<20 || events.largest == 0 {
+			t.Errorf("%s: an answer of %d KiB is read", args, events.largest>>10)
+		}
+		if !strings.Contains(got.out, "event 11999") || strings.Count(got.out, "event ") > maxEvents {
+			t.Errorf("%s: %d events are shown: %.300s%.300s", args, strings.Count(got.out, "event "), got.out, got.err)
+		}
+		if isOfJob := args[0] == "events" || args[0] == "describe"; isOfJob && !strings.Contains(got.err, "has 11000 more events") {
+			t.Errorf("%s: %.300s", args, got.err)
+		}
+	}
+}
+
+// A tenant writes events about ever other Jobs that never were, while Jobs are watched.
+func TestEventsOfJobsThatNeverWere(t *testing.T) {
+	job := hubJob()
+	w := &jobWatch{reasons: jobview.Reasons{}, known: map[jobview.Subject]knownJob{jobview.SubjectOf(job): {row: job}}}
+	for i := range 20 * maxEarly {
+		e := event(v1alpha1.EventPending, strings.Repeat("x", 10_000))
+		e.Namespace, e.InvolvedObject.UID, e.ReportingController = "team-a", types.UID(fmt.Sprint(i)), v1alpha1.EventController
+		w.note(&e) // UID 1 is the Job's
+	}
+	kept := 0
+	for _, reason := range w.reasons {
+		kept += len(reason.Message)
+	}
+	if len(w.reasons) > maxEarly+1 || kept > 2<<20 || w.around(job).Reason.Reason != v1alpha1.EventPending {
+		t.Errorf("%d events with %d bytes are kept: %+v", len(w.reasons), kept, w.around(job).Reason)
+	}
+}
 
 // A worker has very many Pods of a Job. For each log, they were all looked at.
 func BenchmarkSeveralWorkers(b *testing.B) {

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/kubectl/pkg/util/templates"
@@ -108,12 +107,13 @@ func (c *cli) jobs(cmd *cobra.Command, f *listFlags, out output, names []string)
 	}
 	workers, unseen := listWorkers(cmd.Context(), hub)
 	around := c.around(cmd.Context(), hub, found, workers)
-	found.Items = slices.DeleteFunc(found.Items, func(job batchv1.Job) bool { return !f.isInState(&job, around(&job)) })
+	listed := found.Items
+	found.Items = slices.DeleteFunc(slices.Clone(listed), func(job batchv1.Job) bool { return !f.isInState(&job, around(&job)) })
 	if err := sortJobs(cmd, found.Items, around, f.sortBy); err != nil {
 		return err
 	}
 	if f.watch {
-		return c.watchJobs(cmd.Context(), f, out, found, names, show.SeenWorkers(workers))
+		return c.watchJobs(cmd.Context(), f, out, found, listed, names, show.SeenWorkers(workers))
 	}
 	if !out.asTable() {
 		return out.printNamed(c, names, found.JobList)
@@ -240,28 +240,22 @@ func ours(jobs []batchv1.Job) []batchv1.Job {
 // around reads what is known of Jobs beside themselves: their events, if one of them is unfinished,
 // and which of the workers are out of touch.
 func (c *cli) around(ctx context.Context, hub client.Client, found *foundJobs, workers []v1alpha1.WorkerCluster) func(*batchv1.Job) jobview.Around {
-	var events []corev1.Event
-	if slices.ContainsFunc(found.Items, func(job batchv1.Job) bool { return !mirror.Finished(&job) }) {
-		var err error
-		if events, err = jobEvents(ctx, hub, found.namespace, ""); err != nil {
+	unfinished := map[jobview.Subject]bool{}
+	for i := range found.Items {
+		if !mirror.Finished(&found.Items[i]) {
+			unfinished[jobview.SubjectOf(&found.Items[i])] = true
+		}
+	}
+	reasons := jobview.Reasons{}
+	if len(unfinished) > 0 {
+		_, err := eachEvent(ctx, hub, found.namespace, "", func(e *corev1.Event) {
+			if of, _, ok := jobview.Read(e); ok && unfinished[of] {
+				reasons.Note(e)
+			}
+		})
+		if err != nil {
 			c.say("warning: the reasons why Jobs wait can't be read: %v", access.Explain(err))
 		}
 	}
-	return jobview.AroundBy(jobview.Newest(events), show.SeenWorkers(workers))
-}
-
-// jobEvents returns the hub's events of one Job, or, without a UID, of all.
-func jobEvents(ctx context.Context, hub client.Client, namespace, uid string) ([]corev1.Event, error) {
-	var events corev1.EventList
-	err := hub.List(ctx, &events, client.InNamespace(namespace), eventsAbout(uid))
-	return events.Items, err
-}
-
-// eventsAbout selects the events of one Job, or, without a UID, of all.
-func eventsAbout(uid string) client.MatchingFieldsSelector {
-	about := fields.Set{"involvedObject.kind": "Job"}
-	if uid != "" {
-		about["involvedObject.uid"] = uid
-	}
-	return client.MatchingFieldsSelector{Selector: fields.SelectorFromSet(about)}
+	return jobview.AroundBy(reasons, show.SeenWorkers(workers))
 }

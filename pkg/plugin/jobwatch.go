@@ -25,7 +25,6 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/show"
-	"github.com/jobferry/jobferry/pkg/util/places"
 	"github.com/jobferry/jobferry/pkg/util/selectors"
 	"github.com/jobferry/jobferry/pkg/util/text"
 )
@@ -40,15 +39,12 @@ type jobWatch struct {
 	// namespace is empty for all namespaces.
 	namespace string
 	workers   jobview.Workers
-	// reasons are what the newest event says of each Job that can wait for that: of so many Jobs, of
-	// which namespaces share the places. known are the Jobs, as they were printed or left out.
-	reasons map[jobview.Subject]jobview.Reason
-	places  *places.Shared
+	// reasons are those of known Jobs, and of some others: early counts events about these. known are
+	// the Jobs, as they were printed or left out.
+	reasons jobview.Reasons
+	early   int
 	known   map[jobview.Subject]knownJob
 }
-
-// maxReasons is how many reasons are held.
-const maxReasons = 20_000
 
 // knownJob is what a row shows of a Job, and what was printed of it; nil: nothing.
 type knownJob struct {
@@ -74,8 +70,11 @@ func rowOf(job *batchv1.Job) *batchv1.Job {
 	return row
 }
 
-// watchJobs prints the Jobs and what changes, until the context ends.
-func (c *cli) watchJobs(ctx context.Context, f *listFlags, out output, found *foundJobs, names []string, workers jobview.Workers) error {
+// watchJobs prints the Jobs and what changes, until the context ends. listed are those in all
+// states.
+func (c *cli) watchJobs(
+	ctx context.Context, f *listFlags, out output, found *foundJobs, listed []batchv1.Job, names []string, workers jobview.Workers,
+) error {
 	if f.sortBy != "" {
 		c.say("warning: --watch requested, --sort-by will be ignored for watch events received")
 	}
@@ -89,7 +88,10 @@ func (c *cli) watchJobs(ctx context.Context, f *listFlags, out output, found *fo
 	}
 	w := &jobWatch{
 		cli: c, hub: hub, flags: f, out: out, table: show.NewTableWriter(c.Out, c.palette()), namespace: found.namespace, workers: workers,
-		reasons: map[jobview.Subject]jobview.Reason{}, places: places.NewShared(maxReasons), known: map[jobview.Subject]knownJob{},
+		reasons: jobview.Reasons{}, known: map[jobview.Subject]knownJob{},
+	}
+	for i := range listed {
+		w.known[jobview.SubjectOf(&listed[i])] = knownJob{row: rowOf(&listed[i])}
 	}
 	events, err := w.watchEvents(ctx)
 	if err != nil {
@@ -118,15 +120,11 @@ func (c *cli) watchJobs(ctx context.Context, f *listFlags, out output, found *fo
 // watchEvents reads the events of Jobs, and watches for others. Without them, it's a channel on
 // which nothing comes.
 func (w *jobWatch) watchEvents(ctx context.Context) (<-chan watch.Event, error) {
-	var list corev1.EventList
-	options := []client.ListOption{client.InNamespace(w.namespace), eventsAbout("")}
-	if err := w.hub.List(ctx, &list, options...); err != nil {
+	version, err := eachEvent(ctx, w.hub, w.namespace, "", func(e *corev1.Event) { w.note(e) })
+	if err != nil {
 		return nil, err
 	}
-	for of, says := range jobview.Newest(list.Items) {
-		w.note(of, says)
-	}
-	return watchFrom(ctx, w.hub, &corev1.EventList{}, list.ResourceVersion, options...)
+	return watchFrom(ctx, w.hub, &corev1.EventList{}, version, client.InNamespace(w.namespace), eventsAbout(""))
 }
 
 // watchFrom watches from a resource version on, also if the connection breaks.
@@ -224,38 +222,33 @@ func (w *jobWatch) takeJob(e watch.Event) error {
 
 func (w *jobWatch) takeEvent(ctx context.Context, e watch.Event) error {
 	event, is := e.Object.(*corev1.Event)
-	if !is || e.Type == watch.Deleted {
+	if !is || e.Type == watch.Deleted || !w.note(event) {
 		return nil
 	}
-	of, says, ours := jobview.Read(event)
-	if known, is := w.known[of]; ours && w.note(of, says) && is {
+	of, _, _ := jobview.Read(event)
+	if known, is := w.known[of]; is {
 		return w.showAgain(ctx, known.row)
 	}
 	return nil
 }
 
-// note keeps what the last event of a Job says, if the Job can wait for that, and reports whether it
-// keeps something else now.
-func (w *jobWatch) note(of jobview.Subject, says jobview.Reason) bool {
-	before, is := w.reasons[of]
-	switch {
-	case is && says.At.Before(before.At):
-		return false
-	case !says.Waits():
-		w.forget(of)
-		return is
-	case !is && !w.places.Take(of.Namespace):
-		return false
-	}
-	w.reasons[of] = says.Held()
-	return true
-}
+// maxEarly is how many events are kept of Jobs that aren't known yet: an event may come a moment
+// before its Job, and a tenant can write any number about Jobs that never were.
+const maxEarly = 1000
 
-func (w *jobWatch) forget(of jobview.Subject) {
-	if _, is := w.reasons[of]; is {
-		delete(w.reasons, of)
-		w.places.Give(of.Namespace)
+// note takes an event, and reports whether it's the newest of its Job.
+func (w *jobWatch) note(e *corev1.Event) bool {
+	of, _, ok := jobview.Read(e)
+	if _, isKnown := w.known[of]; ok && !isKnown {
+		if w.early++; w.early > maxEarly {
+			w.early = 1
+			maps.DeleteFunc(w.reasons, func(of jobview.Subject, _ jobview.Reason) bool {
+				_, isKnown := w.known[of]
+				return !isKnown
+			})
+		}
 	}
+	return w.reasons.Note(e)
 }
 
 // show prints a Job that is selected, or was, if users would see it differently.
@@ -273,7 +266,7 @@ func (w *jobWatch) differs(job *batchv1.Job, deleted bool) bool {
 	seen := jobview.Of(row, w.around(row)).Status
 	if deleted {
 		delete(w.known, of)
-		w.forget(of)
+		delete(w.reasons, of)
 	} else {
 		w.known[of] = knownJob{row, before}
 	}

@@ -25,7 +25,6 @@ import (
 	"github.com/jobferry/jobferry/pkg/jobview/jobviewtest"
 	"github.com/jobferry/jobferry/pkg/plugin/show"
 	"github.com/jobferry/jobferry/pkg/util/costtest"
-	"github.com/jobferry/jobferry/pkg/util/places"
 )
 
 // watched answers a list, and then a watch with changes, after which the hub has forgotten what was
@@ -216,7 +215,7 @@ func TestWatchKeepsRows(t *testing.T) {
 	large := func() string { return strings.Repeat("x", 200<<10) }
 	w := &jobWatch{
 		cli: &cli{clock: clock.RealClock{}}, flags: &listFlags{}, out: output{genericclioptions.NewPrintFlags("")}, table: show.NewTableWriter(io.Discard, show.Palette{}),
-		reasons: map[jobview.Subject]jobview.Reason{}, places: places.NewShared(maxReasons), known: map[jobview.Subject]knownJob{},
+		reasons: jobview.Reasons{}, known: map[jobview.Subject]knownJob{},
 	}
 	before := costtest.Heap()
 	for i := range 3 * jobs {
@@ -240,37 +239,7 @@ func TestWatchKeepsRows(t *testing.T) {
 	if kept := costtest.Heap() - before; kept > 4<<20 || len(w.known) != 3*jobs || len(w.reasons) != 3*jobs {
 		t.Errorf("%d KiB are kept of %d Jobs and %d events", kept>>10, len(w.known), len(w.reasons))
 	}
-	for i := range maxReasons {
-		event := pendingEvent("no room", now)
-		event.InvolvedObject.UID = types.UID(fmt.Sprint("made-up-", i))
-		if err := w.takeEvent(t.Context(), watch.Event{Type: watch.Added, Object: &event}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(w.reasons) > maxReasons/4 {
-		t.Errorf("%d events of a namespace are kept", len(w.reasons))
-	}
 	runtime.KeepAlive(w)
-}
-
-// Very many Jobs of a namespace come, wait, and end: what those wait for that come later is kept.
-func TestWatchForgetsReasonsOfJobsThatEnded(t *testing.T) {
-	w := &jobWatch{reasons: map[jobview.Subject]jobview.Reason{}, places: places.NewShared(maxReasons)}
-	for i := range maxReasons {
-		event := pendingEvent("no room", now)
-		event.InvolvedObject.UID = types.UID(fmt.Sprint("job-", i))
-		for _, event.Reason = range []string{v1alpha1.EventPending, v1alpha1.EventPlaced} {
-			if err := w.takeEvent(t.Context(), watch.Event{Type: watch.Added, Object: &event}); err != nil {
-				t.Fatal(err)
-			}
-			if of, says, _ := jobview.Read(&event); w.reasons[of].Message != says.Held().Message {
-				t.Fatalf("of Job %d, %q is kept", i, w.reasons[of].Message)
-			}
-		}
-	}
-	if len(w.reasons) > 0 {
-		t.Errorf("%d reasons are kept of Jobs that don't wait", len(w.reasons))
-	}
 }
 
 // A row shows the same of what is kept of a Job as of the whole Job.

@@ -21,6 +21,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/pages"
 )
 
 // Scheme knows Kubernetes' kinds and ours.
@@ -57,9 +58,9 @@ func newMapper() meta.RESTMapper {
 	return m
 }
 
-// NewClient makes a client of a cluster. It sends nothing yet.
+// NewClient makes a client of a cluster, which heeds pages.Within. It sends nothing yet.
 func NewClient(config *rest.Config) (client.Client, error) {
-	return client.New(config, client.Options{Scheme: Scheme, Mapper: mapper})
+	return client.New(pages.Bounded(config), client.Options{Scheme: Scheme, Mapper: mapper})
 }
 
 // NewWorkerClient makes a client of a cluster that isn't trusted, whose answers are bounded.
@@ -73,7 +74,7 @@ func NewWorkerClient(config *rest.Config) (client.Client, error) {
 
 // NewWatchClient makes one that can watch, too.
 func NewWatchClient(config *rest.Config) (client.WithWatch, error) {
-	return client.NewWithWatch(config, client.Options{Scheme: Scheme, Mapper: mapper})
+	return client.NewWithWatch(pages.Bounded(config), client.Options{Scheme: Scheme, Mapper: mapper})
 }
 
 // UID returns a cluster's identity: the UID of its namespace kube-system.

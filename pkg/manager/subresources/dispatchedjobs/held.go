@@ -8,6 +8,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/util/digest"
 	"github.com/jobferry/jobferry/pkg/util/places"
+	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 const (
@@ -25,10 +26,15 @@ type said struct {
 	name   string
 }
 
-// read returns what an event says, in the size that may be held.
+// read returns what an event says, in the size that may be held: only a reason for which a Job can
+// wait has texts.
 func read(e *corev1.Event) (of jobview.Subject, says said, ok bool) {
 	of, reason, ok := jobview.Read(e)
-	return of, said{reason.Held(), e.InvolvedObject.Name}, ok && len(e.InvolvedObject.Name) <= maxNameBytes
+	if !reason.Waits() {
+		reason = jobview.Reason{At: reason.At}
+	}
+	reason.Message = text.Clean(reason.Message, text.MaxMessage)
+	return of, said{reason, e.InvolvedObject.Name}, ok && len(e.InvolvedObject.Name) <= maxNameBytes
 }
 
 // same reports whether users see the same of both.
