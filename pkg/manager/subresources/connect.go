@@ -53,6 +53,7 @@ func (h *handler) connect(w *responseWriter, r *http.Request, at *link, what str
 				return err // the worker's connection is closed
 			}
 			stall.disable() // a session may take any time
+			boundSession(resp)
 			return nil
 		},
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { refused = err },

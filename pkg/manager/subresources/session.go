@@ -12,7 +12,8 @@ import (
 )
 
 // session is a kind of connection into a running Pod: the Pod's subresource of the same name. The
-// manager doesn't interpret what passes over the connection.
+// manager doesn't interpret what passes over the connection, but bounds what the worker sends: see
+// boundSession.
 type session struct {
 	// name of the subresource, of Jobs here and of Pods in the worker.
 	name string
