@@ -110,6 +110,12 @@ func one(is bool) int {
 	return 0
 }
 
+// Workers is in how many workers Jobs of the group are, or were.
+func (m *Members) Workers() int { return len(m.at) }
+
+// Has reports whether a worker is one of these.
+func (m *Members) Has(worker string) bool { return m.at[worker] != nil }
+
 // Place is a worker in which Jobs of a group are.
 type Place struct {
 	Worker string

@@ -7,6 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/manager/group"
@@ -104,6 +105,7 @@ func (s *store) leaveLocked(r *record) {
 // replaceLocked takes over where a Job of a group is, and notes whom that concerns.
 func (s *store) replaceLocked(r *record, next group.Member) {
 	of, before := r.member.of, r.member.as
+	next.On, next.Leaves = s.countedLocked(of, next.On), s.countedLocked(of, next.Leaves)
 	if before == next {
 		return
 	}
@@ -119,6 +121,19 @@ func (s *store) replaceLocked(r *record, next group.Member) {
 	if isPlaced := next.On != "" && before.On != next.On; next.Finished || isPlaced {
 		s.stopAskingLocked(r, of, isPlaced)
 	}
+}
+
+// maxForged is in how many workers a group may be for others to count that aren't registered: one
+// or two were removed, and whoever may write the status of Jobs can make any number up.
+const maxForged = 100
+
+// countedLocked is a worker in which a group has a Job, if that counts; else it's empty.
+func (s *store) countedLocked(of *groupOfJobs, worker string) string {
+	isMany := of.members.Workers() >= maxForged && !of.members.Has(worker)
+	if len(worker) > validation.DNS1123SubdomainMaxLength || isMany && !s.isRegistered(worker) {
+		return ""
+	}
+	return worker
 }
 
 // maxConcerned is how many Jobs of a group are looked at that are nowhere, when it begins or ceases
