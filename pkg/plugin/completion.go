@@ -11,9 +11,11 @@ import (
 	"github.com/spf13/cobra"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
 
@@ -30,14 +32,17 @@ func (c *cli) completeWorkers(most int) cobra.CompletionFunc {
 
 // completeJobs completes names of Jobs that Jobferry runs, for up to that many arguments.
 func (c *cli) completeJobs(most int) cobra.CompletionFunc {
-	return c.completeNames(most, func(ctx context.Context, hub client.Client) ([]string, error) {
+	return c.completeNames(most, func(ctx context.Context, hub client.Client) (names []string, err error) {
 		namespace, err := c.namespace()
 		if err != nil {
 			return nil, err
 		}
-		var list batchv1.JobList
-		err = hub.List(ctx, &list, client.InNamespace(namespace))
-		return namesOf(ours(list.Items)), err
+		_, err = eachOf(ctx, hub, func() client.ObjectList { return &batchv1.JobList{} }, func(item runtime.Object) {
+			if job, is := item.(*batchv1.Job); is && mirror.Managed(job) {
+				names = append(names, job.Name)
+			}
+		}, client.InNamespace(namespace))
+		return names, err
 	})
 }
 

@@ -18,15 +18,16 @@ import (
 	"github.com/jobferry/jobferry/pkg/jobview"
 )
 
-// manyEvents answers lists of events of Jobs, page by page.
-type manyEvents struct {
-	of func(i int) *corev1.Event
-	n  int
-	// largest is how many bytes an answer of more than one event has had.
+// manyObjects answers lists of objects, page by page.
+type manyObjects struct {
+	kind string
+	of   func(i int) any
+	n    int
+	// largest is how many bytes an answer of more than one object has had.
 	largest int
 }
 
-func (m *manyEvents) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (m *manyObjects) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	limit, _ := strconv.Atoi(query.Get("limit"))
 	from, _ := strconv.Atoi(query.Get("continue"))
@@ -40,7 +41,7 @@ func (m *manyEvents) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	text, _ := json.Marshal(about)
-	size, _ := fmt.Fprintf(w, `{"apiVersion": "v1", "kind": "EventList", "metadata": %s, "items": [`, text)
+	size, _ := fmt.Fprintf(w, `{%s, "metadata": %s, "items": [`, m.kind, text)
 	for i := from; i < end; i++ {
 		separator := ","
 		if i == from {
@@ -62,7 +63,7 @@ func (m *manyEvents) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // are shown.
 func TestVeryManyEventsOfTheHub(t *testing.T) {
 	for _, args := range [][]string{{"events", "shards"}, {"describe", "shards"}, {"jobs"}, {"jobs", "-w"}} {
-		events := &manyEvents{n: 12_000, of: func(i int) *corev1.Event {
+		events := &manyObjects{kind: `"apiVersion": "v1", "kind": "EventList"`, n: 12_000, of: func(i int) any {
 			e := event(v1alpha1.EventStatusRejected, fmt.Sprint("event ", i, strings.Repeat("x", 1000)))
 			e.Namespace, e.Name, e.ReportingController = "team-a", fmt.Sprint("e", i), v1alpha1.EventController
 			e.LastTimestamp = metav1.NewTime(now.Add(time.Duration(i) * time.Second))
@@ -85,6 +86,20 @@ func TestVeryManyEventsOfTheHub(t *testing.T) {
 		if isOfJob := args[0] == "events" || args[0] == "describe"; isOfJob && !strings.Contains(got.err, "has 11000 more events") {
 			t.Errorf("%s: %.300s", args, got.err)
 		}
+	}
+}
+
+// A tenant's Jobs are very large: of each, a shell that completes names holds that.
+func TestNamesOfLargeJobs(t *testing.T) {
+	jobs := &manyObjects{kind: `"apiVersion": "batch/v1", "kind": "JobList"`, n: 100, of: func(i int) any {
+		job := hubJob()
+		job.Name, job.Annotations = fmt.Sprint("job-", i), map[string]string{"large": strings.Repeat("x", 200<<10)}
+		return job
+	}}
+	h := newHub(t)
+	h.answers["/apis/batch/v1/namespaces/team-a/jobs"] = jobs
+	if got := h.run("__complete", "describe", ""); strings.Count(got.out, "job-") != jobs.n || jobs.largest > 2<<20 {
+		t.Errorf("an answer of %d KiB is read: %.300s%.300s", jobs.largest>>10, got.out, got.err)
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
-// The Jobs of a group are placed on very many workers that there aren't, or on one with a long name.
-// Their group is where it's placed in truth.
+// The Jobs of a group are placed on very many workers that there aren't, or on one with a long
+// name. Their group is where it's placed in truth.
 func TestForgedPlacementsOfAGroup(t *testing.T) {
 	const jobs = 3000
 	s := newStore(line.NewRuntimes())

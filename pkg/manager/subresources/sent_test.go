@@ -103,6 +103,7 @@ func TestAnErrorWithoutAnEnd(t *testing.T) {
 		w.hijack(session, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Protocol: v5.channel.k8s.io\r\n\r\n"+
 			strings.Repeat(message(3, strings.Repeat("x", 1<<10)), 4<<10))
 		answer, in, _ := w.upgrade(session)
+		defer answer.Body.Close()
 		got, err := io.ReadAll(in)
 		if answer.StatusCode != http.StatusSwitchingProtocols || len(got) > 2*maxSessionError {
 			t.Errorf("%s: %s, %d bytes, %v", session, answer.Status, len(got), err)

@@ -17,31 +17,39 @@ import (
 )
 
 const (
-	// maxEventPage bounds a page of more than one event, in bytes.
-	maxEventPage = 1 << 20
+	// maxPage bounds a page of more than one object, in bytes.
+	maxPage = 1 << 20
 	// maxEvents is how many of the hub's events of one Job are shown, and maxEventBytes about what one
 	// may take in memory. Jobferry writes some tens of a few hundred bytes in the time for which API
 	// servers keep them, and a tenant any number.
 	maxEvents, maxEventBytes = 1000, 8 << 10
 )
 
-// eachEvent reads the hub's events of one Job, or, without a UID, of all, page by page.
-func eachEvent(ctx context.Context, hub client.Reader, namespace, uid string, add func(*corev1.Event)) (resourceVersion string, err error) {
-	page := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		if options.Limit > 1 {
-			ctx = pages.Within(ctx, maxEventPage)
+// eachOf reads a list of the hub page by page.
+func eachOf(
+	ctx context.Context, hub client.Reader, newList func() client.ObjectList, add func(runtime.Object), options ...client.ListOption,
+) (resourceVersion string, err error) {
+	page := func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		if o.Limit > 1 {
+			ctx = pages.Within(ctx, maxPage)
 		}
-		list := &corev1.EventList{}
-		return list, hub.List(ctx, list, client.InNamespace(namespace), eventsAbout(uid),
-			&client.ListOptions{Limit: options.Limit, Continue: options.Continue})
+		list := newList()
+		return list, hub.List(ctx, list, append(options, &client.ListOptions{Limit: o.Limit, Continue: o.Continue})...)
 	}
 	isTooLarge := func(err error) bool { return errors.Is(err, pages.ErrTooLarge) }
 	return pages.All(ctx, metav1.ListOptions{}, isTooLarge, page, func(item runtime.Object) error {
+		add(item)
+		return nil
+	})
+}
+
+// eachEvent reads the hub's events of one Job, or, without a UID, of all.
+func eachEvent(ctx context.Context, hub client.Reader, namespace, uid string, add func(*corev1.Event)) (resourceVersion string, err error) {
+	return eachOf(ctx, hub, func() client.ObjectList { return &corev1.EventList{} }, func(item runtime.Object) {
 		if e, is := item.(*corev1.Event); is {
 			add(e)
 		}
-		return nil
-	})
+	}, client.InNamespace(namespace), eventsAbout(uid))
 }
 
 // eventsAbout selects the events of one Job, or, without a UID, of all.
