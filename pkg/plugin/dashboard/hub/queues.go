@@ -20,8 +20,8 @@ import (
 func (h *Hub) HasQueues() bool { return h.probe.has(kueue.SchemeGroupVersion.Group) }
 
 const (
-	// maxQueues is how many LocalQueues are shown, and maxQueueBytes how many bytes are read of them at
-	// once: they're read again every few seconds, and a hub may let tenants make them.
+	// maxQueues is how many LocalQueues are shown, and maxQueueBytes how many bytes are read of them:
+	// they're read again every few seconds, and a hub may let tenants make them.
 	maxQueues     = 2000
 	maxQueueBytes = 4 << 20
 )

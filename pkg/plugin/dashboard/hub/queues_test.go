@@ -35,6 +35,7 @@ func TestVeryManyQueues(t *testing.T) {
 			}
 			_, _ = fmt.Fprintf(w, `{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"LocalQueueList","metadata":{"continue":%q},"items":[`, more)
 			for i := range end {
+				queue := queue // the last request may still be answered
 				queue.Name = fmt.Sprint("queue-", i)
 				text, _ := json.Marshal(&queue)
 				if _, err := fmt.Fprintf(w, "%s%s", strings.Repeat(",", min(i, 1)), text); err != nil {
