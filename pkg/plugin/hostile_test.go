@@ -1,12 +1,13 @@
 package plugin
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,9 +25,20 @@ type manyObjects struct {
 	kind string
 	of   func(i int) any
 	n    int
-	// largest is how many bytes an answer of more than one object has had. Another one may still be
-	// written.
-	largest atomic.Int64
+	// sizes are how many bytes the last answer from an object on has, if it has more than one: an
+	// earlier one was refused.
+	mu    sync.Mutex
+	sizes map[int]int
+}
+
+// largest is how many bytes the largest answer has that was taken.
+func (m *manyObjects) largest() (size int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, is := range m.sizes {
+		size = max(size, is)
+	}
+	return size
 }
 
 func (m *manyObjects) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -43,22 +55,25 @@ func (m *manyObjects) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	text, _ := json.Marshal(about)
-	size, _ := fmt.Fprintf(w, `{%s, "metadata": %s, "items": [`, m.kind, text)
+	var answer bytes.Buffer
+	fmt.Fprintf(&answer, `{%s, "metadata": %s, "items": [`, m.kind, text)
 	for i := from; i < end; i++ {
-		separator := ","
-		if i == from {
-			separator = ""
+		if i > from {
+			answer.WriteByte(',')
 		}
 		text, _ := json.Marshal(m.of(i))
-		n, err := fmt.Fprintf(w, "%s%s", separator, text)
-		if err != nil { // the client has read enough
-			return
-		}
-		size += n
+		answer.Write(text)
 	}
-	if _, err := fmt.Fprint(w, "]}"); err == nil && end-from > 1 {
-		m.largest.Store(max(m.largest.Load(), int64(size)))
+	answer.WriteString("]}")
+	m.mu.Lock()
+	if m.sizes == nil {
+		m.sizes = map[int]int{}
 	}
+	if m.sizes[from] = answer.Len(); end-from == 1 {
+		delete(m.sizes, from)
+	}
+	m.mu.Unlock()
+	_, _ = answer.WriteTo(w)
 }
 
 // A tenant writes very many events about a Job, some of them large: few are held, and the newest
@@ -79,8 +94,8 @@ func TestVeryManyEventsOfTheHub(t *testing.T) {
 		list := &batchv1.JobList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []batchv1.Job{*hubJob()}}
 		h.answers["/apis/batch/v1/namespaces/team-a/jobs"] = watched(t, list)
 		got := h.run(args...)
-		if events.largest.Load() > 2<<20 || events.largest.Load() == 0 {
-			t.Errorf("%s: an answer of %d KiB is read", args, events.largest.Load()>>10)
+		if events.largest() > 2<<20 || events.largest() == 0 {
+			t.Errorf("%s: an answer of %d KiB is read", args, events.largest()>>10)
 		}
 		if !strings.Contains(got.out, "event 3999") || strings.Count(got.out, "event ") > maxEvents {
 			t.Errorf("%s: %d events are shown: %.300s%.300s", args, strings.Count(got.out, "event "), got.out, got.err)
@@ -100,8 +115,8 @@ func TestNamesOfLargeJobs(t *testing.T) {
 	}}
 	h := newHub(t)
 	h.answers["/apis/batch/v1/namespaces/team-a/jobs"] = jobs
-	if got := h.run("__complete", "describe", ""); strings.Count(got.out, "job-") != jobs.n || jobs.largest.Load() > 2<<20 {
-		t.Errorf("an answer of %d KiB is read: %.300s%.300s", jobs.largest.Load()>>10, got.out, got.err)
+	if got := h.run("__complete", "describe", ""); strings.Count(got.out, "job-") != jobs.n || jobs.largest() > 2<<20 {
+		t.Errorf("an answer of %d KiB is read: %.300s%.300s", jobs.largest()>>10, got.out, got.err)
 	}
 }
 
