@@ -124,8 +124,8 @@ func TestSlimStatuses(t *testing.T) {
 	}
 }
 
-// However many containers a Pod has, what decides is held: each exit code, all restarts, and when the
-// last one ended.
+// However many containers a Pod has, what decides is held: each exit code, all restarts, and when
+// the last one ended.
 func TestSlimStatusesOfManyContainers(t *testing.T) {
 	ended := func(code int32, second int64) corev1.ContainerState {
 		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, FinishedAt: metav1.Unix(second, 0)}}
