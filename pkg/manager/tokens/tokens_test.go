@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -93,9 +94,11 @@ type world struct {
 	clock  *testingclock.FakePassiveClock
 	hub    client.Client
 	answer func(context.Context) (string, error)
-	asked  []authenticationv1.TokenRequestSpec
-	said   metav1.Condition
 	known  bool
+
+	mu    sync.Mutex // held by who asks and reports: the workers are asked side by side
+	asked []authenticationv1.TokenRequestSpec
+	said  metav1.Condition
 	*renewer
 }
 
@@ -107,7 +110,9 @@ func (w *world) of(secret string) (string, client.Client, bool) {
 			w.t.Errorf("asked %s of %s", sub, object.GetName())
 		}
 		request := body.(*authenticationv1.TokenRequest)
+		w.mu.Lock()
 		w.asked = append(w.asked, request.Spec)
+		w.mu.Unlock()
 		token, err := w.answer(ctx)
 		request.Status.Token = token
 		return err
@@ -115,7 +120,11 @@ func (w *world) of(secret string) (string, client.Client, bool) {
 	return secret, c, w.known
 }
 
-func (w *world) Report(_ string, c metav1.Condition) { w.said = c }
+func (w *world) Report(_ string, c metav1.Condition) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.said = c
+}
 
 func newWorld(t *testing.T, secret *corev1.Secret) *world {
 	w := &world{t: t, clock: testingclock.NewFakePassiveClock(noon), hub: fake.NewClientBuilder().WithObjects(secret).Build(), known: true}
