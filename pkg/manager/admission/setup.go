@@ -6,13 +6,11 @@ import (
 	"net/http"
 	"path/filepath"
 
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
-	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	"github.com/jobferry/jobferry/pkg/util/serve"
+	"github.com/jobferry/jobferry/pkg/util/process"
 )
 
 // The manager writes the caBundle of the configuration. The rights for registrations include the
@@ -32,12 +30,7 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	}
 	hooks := webhook.NewServer(webhook.Options{}) // for its metrics: it isn't started
 	hooks.Register(path, limited(http.HandlerFunc(serveReview)))
-	const name = "admission webhook"
-	server, listener, err := serve.New(name, options.BindAddress, hooks.WebhookMux(), config)
-	if err != nil {
-		return err
-	}
-	return mgr.Add(&ctrlmanager.Server{Name: name, Server: server, Listener: listener, ShutdownTimeout: ptr.To(serve.ShutdownTimeout)})
+	return process.Serve(mgr, "admission webhook", options.BindAddress, hooks.WebhookMux(), config)
 }
 
 // certify sets which certificate the server shows.

@@ -71,6 +71,11 @@ func add(mgr ctrl.Manager, name, address string, handler http.Handler, config *t
 	if isOff(address) {
 		return nil
 	}
+	return Serve(mgr, name, address, handler, config)
+}
+
+// Serve has a manager serve a port that anybody reaches, as package serve does.
+func Serve(mgr ctrl.Manager, name, address string, handler http.Handler, config *tls.Config) error {
 	server, listener, err := serve.New(name, address, handler, config)
 	if err != nil {
 		return err
