@@ -61,20 +61,11 @@ func started(changes ...func(*batchv1.Job)) *batchv1.Job {
 	return hubJob(append([]func(*batchv1.Job){placedOn("a"), running(0)}, changes...)...)
 }
 
-func TestMirroredInStep(t *testing.T) {
-	changedAgo := func(d time.Duration) func(*Snapshot) {
-		return func(s *Snapshot) { s.UnshownSince = noon.Add(-d) }
-	}
+func TestABusyHubIsToldInTime(t *testing.T) {
 	busyHub := func(d time.Duration) func(*Snapshot) {
 		return func(s *Snapshot) {
 			s.WritesInFlight, s.LastStatusWrite, s.UnshownSince = BusyFrom+3, noon.Add(-d), noon.Add(-d)
 		}
-	}
-	endsOthers := func(s *Snapshot) {
-		s.Assigned.Pods.WaitingSince, s.Assigned.ControllerSeen = noon.Add(-30*time.Second), noon
-	}
-	startsLater := func(j *batchv1.Job) {
-		j.Status.StartTime = ptr.To(metav1.NewTime(mirror.TrueCondition(&j.Status, batchv1.JobSuccessCriteriaMet).LastTransitionTime.Add(time.Minute)))
 	}
 	for name, row := range map[string]lookRow{
 		"a busy hub isn't told of a start at once": {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), running(0)), given: busyHub(1900 * time.Millisecond), after: 100 * time.Millisecond},
@@ -90,21 +81,44 @@ func TestMirroredInStep(t *testing.T) {
 			busyHub(time.Millisecond)(s)
 			s.Timing.ProgressFloor = 0
 		}, then: []string{"status"}},
-		"status comes up":                            {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), running(0)), then: []string{"status"}},
-		"progress comes up":                          {hub: started(), mirror: mirrorOf(hubJob(), running(1)), then: []string{"status"}},
-		"progress waits a bit":                       {hub: started(), mirror: mirrorOf(hubJob(), running(1)), given: func(s *Snapshot) { s.LastStatusWrite = noon.Add(-400 * time.Millisecond) }, after: 100 * time.Millisecond},
-		"an end that is announced waits for the end": {hub: started(), mirror: mirrorOf(hubJob(), announced), given: changedAgo(100 * time.Millisecond), after: 400 * time.Millisecond},
-		"but not for long":                           {hub: started(), mirror: mirrorOf(hubJob(), announced), given: changedAgo(500 * time.Millisecond), then: []string{"status"}},
-		"nor after a restart":                        {hub: started(), mirror: mirrorOf(hubJob(), announced), then: []string{"status"}},
-		"an end that doesn't come, not yet news":     {hub: started(announced), mirror: mirrorOf(hubJob(), announced), after: 30 * time.Second},
+	} {
+		t.Run(name, row.check)
+	}
+}
+
+func TestAnEndThatIsAnnounced(t *testing.T) {
+	changedAgo := func(d time.Duration) func(*Snapshot) {
+		return func(s *Snapshot) { s.UnshownSince = noon.Add(-d) }
+	}
+	endsOthers := func(s *Snapshot) {
+		s.Assigned.Pods.WaitingSince, s.Assigned.ControllerSeen = noon.Add(-30*time.Second), noon
+	}
+	startsLater := func(j *batchv1.Job) {
+		j.Status.StartTime = ptr.To(metav1.NewTime(mirror.TrueCondition(&j.Status, batchv1.JobSuccessCriteriaMet).LastTransitionTime.Add(time.Minute)))
+	}
+	for name, row := range map[string]lookRow{
+		"it waits for the end":                   {hub: started(), mirror: mirrorOf(hubJob(), announced), given: changedAgo(100 * time.Millisecond), after: 400 * time.Millisecond},
+		"but not for long":                       {hub: started(), mirror: mirrorOf(hubJob(), announced), given: changedAgo(500 * time.Millisecond), then: []string{"status"}},
+		"nor after a restart":                    {hub: started(), mirror: mirrorOf(hubJob(), announced), then: []string{"status"}},
+		"an end that doesn't come, not yet news": {hub: started(announced), mirror: mirrorOf(hubJob(), announced), after: 30 * time.Second},
 		"an end that doesn't come is told": {hub: started(announced), mirror: mirrorOf(hubJob(), announced),
 			given: func(s *Snapshot) { s.Assigned.Pods.WaitingSince = noon.Add(-30 * time.Second) },
 			after: DefaultTiming().Recheck, reports: "Deferred: The Job's Pods have ended in worker a, but its Job controller hasn't ended the Job"},
 		"nor while the Job controller ends others": {hub: started(announced), mirror: mirrorOf(hubJob(), announced), given: endsOthers, after: 30 * time.Second},
 		"unless it can't, as its clock was set back": {hub: started(announced, startsLater), mirror: mirrorOf(hubJob(), announced, startsLater), given: endsOthers,
 			after: DefaultTiming().Recheck, reports: "Deferred: The Job's Pods have ended in worker a, but its Job controller hasn't ended the Job: a clock was set back"},
-		"nor with a start":       {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), announced), given: changedAgo(0), then: []string{"status"}},
-		"the end doesn't wait":   {hub: started(), mirror: mirrorOf(hubJob(), ended), given: changedAgo(0), then: []string{"status"}},
+		"nor with a start":     {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), announced), given: changedAgo(0), then: []string{"status"}},
+		"the end doesn't wait": {hub: started(), mirror: mirrorOf(hubJob(), ended), given: changedAgo(0), then: []string{"status"}},
+	} {
+		t.Run(name, row.check)
+	}
+}
+
+func TestMirroredInStep(t *testing.T) {
+	for name, row := range map[string]lookRow{
+		"status comes up":        {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), running(0)), then: []string{"status"}},
+		"progress comes up":      {hub: started(), mirror: mirrorOf(hubJob(), running(1)), then: []string{"status"}},
+		"progress waits a bit":   {hub: started(), mirror: mirrorOf(hubJob(), running(1)), given: func(s *Snapshot) { s.LastStatusWrite = noon.Add(-400 * time.Millisecond) }, after: 100 * time.Millisecond},
 		"a suspension goes down": {hub: started(suspendedJob), mirror: mirrorOf(hubJob(), running(0)), then: []string{"patch [spec.suspend] in a"}},
 		"parallelism goes down":  {hub: started(func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](1) }), mirror: mirrorOf(hubJob(), running(0)), then: []string{"patch [spec.parallelism] in a"}},
 		"what the worker changed back": {hub: started(func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](1) }), mirror: mirrorOf(hubJob(), running(0)),

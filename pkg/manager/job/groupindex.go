@@ -123,11 +123,11 @@ func (s *store) replaceLocked(r *record, next group.Member) {
 	}
 }
 
-// maxForged is in how many workers a group may be for others to count that aren't registered: one
-// or two were removed, and whoever may write the status of Jobs can make any number up.
+// maxForged is how many workers a group has before those don't count that aren't registered. One or
+// two may have been removed; whoever may write the status of Jobs can make any number up.
 const maxForged = 100
 
-// countedLocked is a worker in which a group has a Job, if that counts; else it's empty.
+// countedLocked is a worker in which a group has a Job; empty: it doesn't count.
 func (s *store) countedLocked(of *groupOfJobs, worker string) string {
 	isMany := of.members.Workers() >= maxForged && !of.members.Has(worker)
 	if len(worker) > validation.DNS1123SubdomainMaxLength || isMany && !s.isRegistered(worker) {
