@@ -12,9 +12,11 @@ import (
 	"k8s.io/kubectl/pkg/util/templates"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/show"
+	"github.com/jobferry/jobferry/pkg/util/decoded"
 )
 
 func newEvents(c *cli) *cobra.Command {
@@ -60,14 +62,22 @@ func (c *cli) timeline(
 	if workers := shards.WorkersOf(job); len(workers) > 0 {
 		reading.Go(func() { there, warnings = workerEntries(ctx, subresources, several(workers)) })
 	}
-	var newest newestEvents
-	_, err = eachEvent(ctx, hub, job.Namespace, string(job.UID), newest.add)
-	newest.cut()
+	var last jobview.LastEvents
+	large := 0
+	_, err = eachEvent(ctx, hub, job.Namespace, string(job.UID), func(e *corev1.Event) {
+		if e.ManagedFields = nil; decoded.Size(e) > maxEventBytes {
+			large++
+			return
+		}
+		held := *e // else its page is held
+		last.Add(&held)
+	})
 	reading.Wait()
-	if newest.others > 0 {
-		c.say("warning: the hub has %d more events of the Job, which are older or large", newest.others)
+	events, others := last.Get()
+	if others += large; others > 0 {
+		c.say("warning: the hub has %d more events of the Job, which are older or large", others)
 	}
-	return append(show.Entries(show.Hub, newest.events), there...), warnings, access.Explain(err)
+	return append(show.Entries(show.Hub, events), there...), warnings, access.Explain(err)
 }
 
 // workerEntries are the workers' events. A mirror that isn't there yet, or any more, has none.

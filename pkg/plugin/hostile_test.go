@@ -97,7 +97,7 @@ func TestVeryManyEventsOfTheHub(t *testing.T) {
 		if events.largest() > 2<<20 || events.largest() == 0 {
 			t.Errorf("%s: an answer of %d KiB is read", args, events.largest()>>10)
 		}
-		if !strings.Contains(got.out, "event 3999") || strings.Count(got.out, "event ") > maxEvents {
+		if !strings.Contains(got.out, "event 3999") || strings.Count(got.out, "event ") > jobview.MaxEvents {
 			t.Errorf("%s: %d events are shown: %.300s%.300s", args, strings.Count(got.out, "event "), got.out, got.err)
 		}
 		if isOfJob := args[0] == "events" || args[0] == "describe"; isOfJob && !strings.Contains(got.err, "has 3000 more events") {

@@ -2,8 +2,6 @@ package plugin
 
 import (
 	"context"
-	"errors"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,18 +9,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/jobferry/jobferry/pkg/jobview"
-	"github.com/jobferry/jobferry/pkg/util/decoded"
 	"github.com/jobferry/jobferry/pkg/util/pages"
 )
 
 const (
 	// maxPage bounds a page of more than one object, in bytes.
 	maxPage = 1 << 20
-	// maxEvents is how many of the hub's events of one Job are shown, and maxEventBytes about what one
-	// may take in memory. Jobferry writes some tens of a few hundred bytes in the time for which API
-	// servers keep them, and a tenant any number.
-	maxEvents, maxEventBytes = 1000, 8 << 10
+	// maxEventBytes is about what an event that is shown may take in memory. Jobferry's have a few
+	// hundred.
+	maxEventBytes = 8 << 10
 )
 
 // eachOf reads a list of the hub page by page.
@@ -30,14 +25,10 @@ func eachOf(
 	ctx context.Context, hub client.Reader, newList func() client.ObjectList, add func(runtime.Object), options ...client.ListOption,
 ) (resourceVersion string, err error) {
 	page := func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-		if o.Limit > 1 {
-			ctx = pages.Within(ctx, maxPage)
-		}
 		list := newList()
-		return list, hub.List(ctx, list, append(options, &client.ListOptions{Limit: o.Limit, Continue: o.Continue})...)
+		return list, hub.List(pages.PageWithin(ctx, &o, maxPage), list, append(options, &client.ListOptions{Limit: o.Limit, Continue: o.Continue})...)
 	}
-	isTooLarge := func(err error) bool { return errors.Is(err, pages.ErrTooLarge) }
-	return pages.All(ctx, metav1.ListOptions{}, isTooLarge, page, func(item runtime.Object) error {
+	return pages.All(ctx, metav1.ListOptions{}, pages.IsTooLarge, page, func(item runtime.Object) error {
 		add(item)
 		return nil
 	})
@@ -59,33 +50,4 @@ func eventsAbout(uid string) client.MatchingFieldsSelector {
 		about["involvedObject.uid"] = uid
 	}
 	return client.MatchingFieldsSelector{Selector: fields.SelectorFromSet(about)}
-}
-
-// newestEvents are the newest of those that were added, but for large ones.
-type newestEvents struct {
-	events []corev1.Event
-	// others is how many were left out.
-	others int
-}
-
-func (n *newestEvents) add(e *corev1.Event) {
-	e.ManagedFields = nil
-	if decoded.Size(e) > maxEventBytes {
-		n.others++
-		return
-	}
-	if n.events = append(n.events, *e); len(n.events) == 2*maxEvents {
-		n.cut()
-	}
-}
-
-// cut leaves as many as are shown.
-func (n *newestEvents) cut() {
-	if len(n.events) <= maxEvents {
-		return
-	}
-	slices.SortStableFunc(n.events, func(a, b corev1.Event) int { return jobview.Time(&b).Compare(jobview.Time(&a)) })
-	n.others += len(n.events) - maxEvents
-	clear(n.events[maxEvents:])
-	n.events = n.events[:maxEvents]
 }

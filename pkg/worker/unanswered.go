@@ -54,11 +54,8 @@ func (r *reconciler) listPods(ctx context.Context, job *batchv1.Job, selector la
 		r.largePods.Lock()
 		defer r.largePods.Unlock()
 	}
-	if options.Limit > 1 {
-		ctx = pages.Within(ctx, maxPageBytes)
-	}
 	var page corev1.PodList
-	return &page, r.live.List(ctx, &page, &client.ListOptions{
+	return &page, r.live.List(pages.PageWithin(ctx, &options, maxPageBytes), &page, &client.ListOptions{
 		Namespace: job.Namespace, LabelSelector: selector, Limit: options.Limit, Continue: options.Continue,
 	})
 }
@@ -66,8 +63,6 @@ func (r *reconciler) listPods(ctx context.Context, job *batchv1.Job, selector la
 // maxSelector is up to which size in protobuf, which is that of its text at least, a selector is
 // sent: an API server takes no URL of more than a megabyte.
 const maxSelector = 64 << 10
-
-func isTooLarge(err error) bool { return errors.Is(err, pages.ErrTooLarge) }
 
 // answered reports whether the API server has refused a request with this error, or never got it.
 // After any other error the request may have been carried out.
@@ -104,7 +99,7 @@ func (r *reconciler) confirmPods(ctx context.Context, job *batchv1.Job, cached [
 	}
 	existing, options := sets.New[types.UID](), metav1.ListOptions{Limit: pageOf(job)}
 	for {
-		page, err := pages.Read(ctx, &options, isTooLarge, func(ctx context.Context, o metav1.ListOptions) (*corev1.PodList, error) {
+		page, err := pages.Read(ctx, &options, pages.IsTooLarge, func(ctx context.Context, o metav1.ListOptions) (*corev1.PodList, error) {
 			return r.listPods(ctx, job, sent, o)
 		})
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/plugin/dashboard/hub"
+	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
@@ -77,7 +77,7 @@ func TestThePageOfAJobOfManyEvents(t *testing.T) {
 		InvolvedObject: corev1.ObjectReference{Kind: "Job", UID: w.jobs[0].UID, Name: "pi"}, ReportingController: v1alpha1.EventController,
 		Reason: v1alpha1.EventMoved, Message: strings.Repeat("worker a ", 110), LastTimestamp: before(time.Minute),
 	}
-	w.details.HubEvents = slices.Repeat([]corev1.Event{of}, hub.MaxEvents)
+	w.details.HubEvents = slices.Repeat([]corev1.Event{of}, jobview.MaxEvents)
 	w.details.WorkerEvents = slices.Repeat([]corev1.Event{of}, 2000) // a manager sends no more
 	if made, sent := costOf(t, w, "/jobs/team-a/pi"); made > 48<<20 || sent > 1<<20 {
 		t.Errorf("%d MiB are allocated, %d KiB sent", made>>20, sent>>10)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 )
 
@@ -30,6 +31,17 @@ type boundKey struct{}
 func Within(ctx context.Context, most int64) context.Context {
 	return context.WithValue(ctx, boundKey{}, most)
 }
+
+// PageWithin is Within for a page of a list. A page of one object may have any size.
+func PageWithin(ctx context.Context, of *metav1.ListOptions, most int64) context.Context {
+	if of.Limit <= 1 {
+		return ctx
+	}
+	return Within(ctx, most)
+}
+
+// IsTooLarge reports whether an answer has more bytes than it may.
+func IsTooLarge(err error) bool { return errors.Is(err, ErrTooLarge) }
 
 type transport struct{ http.RoundTripper }
 

@@ -2,7 +2,6 @@ package pages
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -95,7 +94,7 @@ type lister struct {
 func (l *lister) all(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	var all internalversion.List
 	var err error
-	all.ResourceVersion, err = All(ctx, options, isTooLarge, l.page, func(item runtime.Object) error {
+	all.ResourceVersion, err = All(ctx, options, IsTooLarge, l.page, func(item runtime.Object) error {
 		if l.transform != nil {
 			slim, err := l.transform(item)
 			if err != nil {
@@ -114,10 +113,5 @@ func (l *lister) all(ctx context.Context, options metav1.ListOptions) (runtime.O
 }
 
 func (l *lister) page(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	if options.Limit > 1 {
-		ctx = Within(ctx, maxBytes)
-	}
-	return l.from.ListWithContext(ctx, options) //nolint:wrapcheck // it's the informer's own
+	return l.from.ListWithContext(PageWithin(ctx, &options, maxBytes), options) //nolint:wrapcheck // it's the informer's own
 }
-
-func isTooLarge(err error) bool { return errors.Is(err, ErrTooLarge) }

@@ -3,7 +3,6 @@ package hub
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -149,29 +148,22 @@ func (h *Hub) Workers() []*v1alpha1.WorkerCluster {
 	return workers
 }
 
-// MaxEvents is how many events of a Job are looked at. Jobferry writes some tens in the time for
-// which API servers keep them, and a tenant any number.
-const MaxEvents = 1000
-
-// Events returns the hub's newest events about a Job, whoever wrote them.
+// Events returns the hub's last events about a Job, whoever wrote them.
 func (h *Hub) Events(job *batchv1.Job) []corev1.Event {
+	var last jobview.LastEvents
+	h.eachEvent(job, last.Add)
+	events, _ := last.Get()
+	return events
+}
+
+func (h *Hub) eachEvent(job *batchv1.Job, do func(*corev1.Event)) {
 	// the index is there
 	objects, _ := h.events.informer.GetIndexer().ByIndex(bySubject, subjectKey(job.Namespace, job.UID))
-	all := make([]*corev1.Event, 0, len(objects))
 	for _, object := range objects {
 		if e, ok := object.(*corev1.Event); ok {
-			all = append(all, e)
+			do(e)
 		}
 	}
-	if len(all) > MaxEvents {
-		slices.SortFunc(all, func(a, b *corev1.Event) int { return jobview.Time(b).Compare(jobview.Time(a)) })
-		all = all[:MaxEvents]
-	}
-	events := make([]corev1.Event, len(all))
-	for i := range all {
-		events[i] = *all[i]
-	}
-	return events
 }
 
 // Around says what is known of a Job beside itself. Of users who may not list the workers, the
@@ -179,6 +171,8 @@ func (h *Hub) Events(job *batchv1.Job) []corev1.Event {
 func (h *Hub) Around() view.Around {
 	workers := jobview.WorkersAmong(h.Workers())
 	return func(job *batchv1.Job) jobview.Around {
-		return jobview.Around{Reason: jobview.Newest(h.Events(job))[jobview.SubjectOf(job)], Workers: workers}
+		reasons := jobview.Reasons{}
+		h.eachEvent(job, func(e *corev1.Event) { reasons.Note(e) })
+		return jobview.Around{Reason: reasons[jobview.SubjectOf(job)], Workers: workers}
 	}
 }

@@ -2,7 +2,6 @@ package hub
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -50,12 +49,8 @@ func (h *Hub) Queues(ctx context.Context) view.Queues {
 
 // localQueues are the first ones.
 func (h *Hub) localQueues(ctx context.Context) (*kueue.LocalQueueList, error) {
-	isTooLarge := func(err error) bool { return errors.Is(err, pages.ErrTooLarge) }
-	return pages.Read(ctx, &metav1.ListOptions{Limit: maxQueues}, isTooLarge, func(ctx context.Context, o metav1.ListOptions) (*kueue.LocalQueueList, error) {
-		if o.Limit > 1 {
-			ctx = pages.Within(ctx, maxQueueBytes)
-		}
+	return pages.Read(ctx, &metav1.ListOptions{Limit: maxQueues}, pages.IsTooLarge, func(ctx context.Context, o metav1.ListOptions) (*kueue.LocalQueueList, error) {
 		list := &kueue.LocalQueueList{}
-		return list, h.client.List(ctx, list, client.InNamespace(h.namespace), client.Limit(o.Limit))
+		return list, h.client.List(pages.PageWithin(ctx, &o, maxQueueBytes), list, client.InNamespace(h.namespace), client.Limit(o.Limit))
 	})
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/jobview/jobviewtest"
 	"github.com/jobferry/jobferry/pkg/plugin/dashboard/view"
 	"github.com/jobferry/jobferry/pkg/util/costtest"
@@ -120,7 +121,7 @@ func TestVeryManyEventsOfAJob(t *testing.T) {
 	}); cost > 8<<20 {
 		t.Errorf("%d MiB are allocated", cost>>20)
 	}
-	if n := len(h.Events(theJob())); n != MaxEvents {
+	if n := len(h.Events(theJob())); n != jobview.MaxEvents {
 		t.Errorf("%d events are looked at", n)
 	}
 }
