@@ -52,10 +52,21 @@ type Ended struct{ Succeeded, Failed int32 }
 // those that it was seeded with.
 func EndedBefore(hub, mirror *batchv1.Job) Ended {
 	with, moved := MovedWith(hub)
-	if !moved || FreshStart(mirror) || workQueue(hub) {
+	if !moved {
 		return Ended{}
 	}
-	return Ended{with.Succeeded, with.Failed}
+	return seededWith(&with, hub, mirror)
+}
+
+// SeededNow are the Pods that a mirror counts and that ended before it was made, if the hub Job has
+// made no progress since: those that it's seeded with, in another worker or in the same one.
+func SeededNow(hub, mirror *batchv1.Job) Ended { return seededWith(&hub.Status, hub, mirror) }
+
+func seededWith(status *batchv1.JobStatus, hub, mirror *batchv1.Job) Ended {
+	if FreshStart(mirror) || workQueue(hub) {
+		return Ended{}
+	}
+	return Ended{status.Succeeded, status.Failed}
 }
 
 // MovedWith is the progress that the hub knew of when it last moved the Job. It is false if the Job

@@ -12,6 +12,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
+	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
@@ -34,7 +35,9 @@ func (g *gatherer) used(s *dispatch.Snapshot) []usage.Observation {
 		if w.Mirror != nil {
 			o := seenOf(s.Job, w.Name, w.Mirror, usage.Observation{Current: true})
 			if s.Divided == nil { // a shard's mirror counts what others did
-				o.Told = int64(w.Mirror.Status.Succeeded-w.Elsewhere.Succeeded) + int64(w.Mirror.Status.Failed-w.Elsewhere.Failed)
+				seed := mirror.SeededNow(s.Job, w.Mirror)
+				o.Seeded = int64(seed.Succeeded) + int64(seed.Failed)
+				o.Told = int64(w.Mirror.Status.Succeeded) + int64(w.Mirror.Status.Failed)
 			}
 			add(o)
 		}

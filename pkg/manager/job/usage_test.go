@@ -131,6 +131,37 @@ func TestTheAccountOfAFinishedJobStays(t *testing.T) {
 	}
 }
 
+// A mirror that is made again in its worker is seeded with what the hub knows. When its Pods are
+// gone, the next manager doesn't take these for Pods of its own that nobody saw.
+func TestAMirrorThatIsMadeAgainIsSeeded(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	hub, mirror := &batchv1.Job{}, &batchv1.Job{}
+	hub.CreationTimestamp, hub.Spec.Completions, hub.Spec.Parallelism = metav1.NewTime(now.Add(-time.Hour)), ptr.To[int32](8), ptr.To[int32](2)
+	mirror.UID, mirror.CreationTimestamp = "again", metav1.NewTime(now)
+	v := &timedWorker{}
+	r, g := &Reconciler{workers: v}, &gatherer{workers: v}
+	look := func(rec *record, succeeded int32, times usage.Times) usage.Mirror {
+		mirror.Status.Succeeded, v.times = succeeded, times
+		s := &dispatch.Snapshot{Job: hub, Accounted: usage.Read(hub), Now: now, Assigned: &dispatch.Worker{Name: "west", Mirror: mirror}}
+		s.Used.Observations = g.used(s)
+		s.Used.Before = r.usedBefore(rec, &turn{Snapshot: s})
+		account := s.Account()
+		hubstate.Set(hub, hubstate.Changes{hubstate.Usage: account.String()})
+		hub.Status.Succeeded = succeeded
+		return account.Of(usage.ID{Worker: "west", UID: "again"})
+	}
+	hub.Status.Succeeded = 4
+	store := newStore(line.NewRuntimes())
+	first := store.open(types.NamespacedName{Name: "first"})
+	look(first, 4, usage.Times{View: 1, Listed: now.Add(-time.Minute)})
+	now = now.Add(time.Minute)
+	look(first, 8, usage.Times{Count: 4, Ended: 40 * time.Second, View: 1, Listed: now.Add(-2 * time.Minute)})
+	now = now.Add(time.Minute)
+	if m := look(store.open(types.NamespacedName{Name: "next"}), 8, usage.Times{View: 2, Listed: now}); m.Count != 4 || m.Seconds != 40 || m.Unknown != 0 {
+		t.Errorf("the account has %d Pods, %v s, and %v s that are unknown", m.Count, m.Seconds, m.Unknown)
+	}
+}
+
 // A manager that was stopped hears of its mirrors before it hears of their Pods. What it writes
 // then is another one's truth when it has ended, so the account stays as it is until both watches
 // agree.

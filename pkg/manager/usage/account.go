@@ -53,6 +53,8 @@ type Mirror struct {
 	Unknown Seconds `json:"unknown,omitempty"`
 	// Count is how many Pods have ended.
 	Count int64 `json:"count,omitempty"`
+	// Seeded is how many Pods that ended before it was made the mirror counts.
+	Seeded int64 `json:"seeded,omitempty"`
 	// Pods that run, and the mean of when they got their nodes.
 	Pods  int64  `json:"pods,omitempty"`
 	Since Moment `json:"since,omitempty"`
@@ -94,7 +96,7 @@ func (m *Mirror) makesSense() bool {
 		return false
 	}
 	for _, number := range []float64{
-		float64(m.Seconds), float64(m.Succeeded), float64(m.Count), float64(m.Pods), float64(m.Since), float64(m.At), float64(m.Ended),
+		float64(m.Seconds), float64(m.Succeeded), float64(m.Count), float64(m.Seeded), float64(m.Pods), float64(m.Since), float64(m.At), float64(m.Ended),
 		float64(m.Newest), float64(m.Unknown), math.Abs(float64(m.Ahead)),
 	} {
 		if number < 0 || number > sane {

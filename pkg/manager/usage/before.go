@@ -99,8 +99,11 @@ func (m *Mirror) isUnseen(o *Observation) bool {
 // mirror's own word: its Job controller deletes those that run at the Job's deadline, and a janitor
 // any.
 func (m *Mirror) unlisted(then Times, o *Observation) int64 {
-	known := m.Count + m.Pods + o.Count + o.Running - then.Count - then.Running
-	return max(o.Told-known, 0)
+	known, seeded := m.Count+m.Pods+o.Count+o.Running-then.Count-then.Running, m.Seeded
+	if m.UID == "" {
+		seeded = o.Seeded
+	}
+	return max(o.Told-seeded-known, 0)
 }
 
 // since is the account's moment, or the mirror's creation if that's later.

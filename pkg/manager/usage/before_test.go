@@ -105,9 +105,12 @@ func TestPodsThatOnlyTheMirrorSaw(t *testing.T) {
 	s.pass(time.Minute)
 	then := Times{Count: 1, Ended: 20 * time.Second, Running: 1, Since: s.now.Add(-70 * time.Second)}
 	m := s.account.Of(ID{"west", "m"})
+	seeded := m
+	seeded.Seeded = 4
 	for name, row := range map[string]struct {
 		account Mirror
 		told    int64
+		seeded  int64
 		then    Times
 		listed  Times
 		count   int64
@@ -118,8 +121,11 @@ func TestPodsThatOnlyTheMirrorSaw(t *testing.T) {
 		"it's there":                          {account: m, told: 3, then: then, listed: Times{Count: 3, Ended: 60 * time.Second}},
 		"all are gone":                        {account: m, told: 3, count: 3, unknown: 120},
 		"it has no account, and two are gone": {account: Mirror{At: momentOf(created)}, told: 2, count: 2, unknown: 240},
+		"it was seeded with what it tells":    {account: seeded, told: 5, seeded: 5, then: then, listed: then},
+		"one more than it was seeded with":    {account: seeded, told: 7, seeded: 7, then: then, listed: then, count: 1, unknown: 60},
+		"it has no account, and was seeded":   {account: Mirror{At: momentOf(created)}, told: 4, seeded: 4},
 	} {
-		o := Observation{Created: created, Told: row.told, Times: row.listed}
+		o := Observation{Created: created, Told: row.told, Seeded: row.seeded, Times: row.listed}
 		if got := row.account.Before(row.then, row.listed, &o, s.now); got.Count != row.count || got.Unknown != row.unknown {
 			t.Errorf("%s: %d Pods with %v s that are unknown, want %d with %v", name, got.Count, got.Unknown, row.count, row.unknown)
 		}

@@ -32,8 +32,9 @@ type Observation struct {
 	// final phase; nil: it doesn't say.
 	Started bool
 	Alive   *int64
-	// Told is how many of its Pods have ended, by the mirror's own word.
-	Told int64
+	// Told is how many Pods have ended, by the mirror's own word, with those that it was seeded with.
+	// Seeded are these, if the account doesn't have the mirror yet.
+	Told, Seeded int64
 	// AtOnce is how many Pods the mirror may have at once, without those that are being replaced.
 	AtOnce int32
 	Times
@@ -108,7 +109,7 @@ func (a Account) Next(job HubJob, seen []Observation, before map[ID]Before, now 
 	for i := range seen {
 		o := &seen[i]
 		if next.at(in, o.ID()) < 0 && o.isNew(job.Ends) && (job.Unfinished || !next.hasHeld(in[o.Worker])) {
-			next = append(next, Mirror{Worker: o.Worker, UID: o.UID, At: o.createdAt(job.Job, at), Ahead: seconds(o.Ahead), Left: o.Former})
+			next = append(next, Mirror{Worker: o.Worker, UID: o.UID, Seeded: o.Seeded, At: o.createdAt(job.Job, at), Ahead: seconds(o.Ahead), Left: o.Former})
 			in[o.Worker] = append(in[o.Worker], len(next)-1)
 		}
 		if i := next.at(in, o.ID()); i >= 0 {
