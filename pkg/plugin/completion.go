@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
 
@@ -37,7 +38,7 @@ func (c *cli) completeJobs(most int) cobra.CompletionFunc {
 		if err != nil {
 			return nil, err
 		}
-		_, err = eachOf(ctx, hub, func() client.ObjectList { return &batchv1.JobList{} }, func(item runtime.Object) {
+		_, err = access.EachOf(ctx, hub, func() client.ObjectList { return &batchv1.JobList{} }, func(item runtime.Object) {
 			if job, is := item.(*batchv1.Job); is && mirror.Managed(job) {
 				names = append(names, job.Name)
 			}

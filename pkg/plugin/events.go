@@ -64,8 +64,8 @@ func (c *cli) timeline(
 	}
 	var last jobview.LastEvents
 	large := 0
-	_, err = eachEvent(ctx, hub, job.Namespace, string(job.UID), func(e *corev1.Event) {
-		if e.ManagedFields = nil; decoded.Size(e) > maxEventBytes {
+	_, err = access.EachEvent(ctx, hub, job.Namespace, string(job.UID), func(e *corev1.Event) {
+		if e.ManagedFields = nil; decoded.Size(e) > access.MaxEventBytes {
 			large++
 			return
 		}

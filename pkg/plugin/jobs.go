@@ -248,7 +248,7 @@ func (c *cli) around(ctx context.Context, hub client.Client, found *foundJobs, w
 	}
 	reasons := jobview.Reasons{}
 	if len(unfinished) > 0 {
-		_, err := eachEvent(ctx, hub, found.namespace, "", func(e *corev1.Event) {
+		_, err := access.EachEvent(ctx, hub, found.namespace, "", func(e *corev1.Event) {
 			if of, _, ok := jobview.Read(e); ok && unfinished[of] {
 				reasons.Note(e)
 			}

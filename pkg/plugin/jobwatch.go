@@ -120,11 +120,11 @@ func (c *cli) watchJobs(
 // watchEvents reads the events of Jobs, and watches for others. Without them, it's a channel on
 // which nothing comes.
 func (w *jobWatch) watchEvents(ctx context.Context) (<-chan watch.Event, error) {
-	version, err := eachEvent(ctx, w.hub, w.namespace, "", func(e *corev1.Event) { w.note(e) })
+	version, err := access.EachEvent(ctx, w.hub, w.namespace, "", func(e *corev1.Event) { w.note(e) })
 	if err != nil {
 		return nil, err
 	}
-	return watchFrom(ctx, w.hub, &corev1.EventList{}, version, client.InNamespace(w.namespace), eventsAbout(""))
+	return watchFrom(ctx, w.hub, &corev1.EventList{}, version, client.InNamespace(w.namespace), access.EventsAbout(""))
 }
 
 // watchFrom watches from a resource version on, also if the connection breaks.

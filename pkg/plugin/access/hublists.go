@@ -1,4 +1,4 @@
-package plugin
+package access
 
 import (
 	"context"
@@ -15,13 +15,13 @@ import (
 const (
 	// maxPage bounds a page of more than one object, in bytes.
 	maxPage = 1 << 20
-	// maxEventBytes is about what an event that is shown may take in memory. Jobferry's have a few
+	// MaxEventBytes is about what an event that is shown may take in memory. Jobferry's have a few
 	// hundred.
-	maxEventBytes = 8 << 10
+	MaxEventBytes = 8 << 10
 )
 
-// eachOf reads a list of the hub page by page.
-func eachOf(
+// EachOf reads a list of the hub page by page.
+func EachOf(
 	ctx context.Context, hub client.Reader, newList func() client.ObjectList, add func(runtime.Object), options ...client.ListOption,
 ) (resourceVersion string, err error) {
 	page := func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -34,17 +34,17 @@ func eachOf(
 	})
 }
 
-// eachEvent reads the hub's events of one Job, or, without a UID, of all.
-func eachEvent(ctx context.Context, hub client.Reader, namespace, uid string, add func(*corev1.Event)) (resourceVersion string, err error) {
-	return eachOf(ctx, hub, func() client.ObjectList { return &corev1.EventList{} }, func(item runtime.Object) {
+// EachEvent reads the hub's events of one Job, or, without a UID, of all.
+func EachEvent(ctx context.Context, hub client.Reader, namespace, uid string, add func(*corev1.Event)) (resourceVersion string, err error) {
+	return EachOf(ctx, hub, func() client.ObjectList { return &corev1.EventList{} }, func(item runtime.Object) {
 		if e, is := item.(*corev1.Event); is {
 			add(e)
 		}
-	}, client.InNamespace(namespace), eventsAbout(uid))
+	}, client.InNamespace(namespace), EventsAbout(uid))
 }
 
-// eventsAbout selects the events of one Job, or, without a UID, of all.
-func eventsAbout(uid string) client.MatchingFieldsSelector {
+// EventsAbout selects the events of one Job, or, without a UID, of all.
+func EventsAbout(uid string) client.MatchingFieldsSelector {
 	about := fields.Set{"involvedObject.kind": "Job"}
 	if uid != "" {
 		about["involvedObject.uid"] = uid
