@@ -52,6 +52,7 @@ type cluster struct {
 	uids       int
 	written    func()                 // is called after each write
 	turns      []types.NamespacedName // of large Jobs
+	readers    []types.NamespacedName // whose turn it is to read the metadata of a Job
 
 	jobs    *reconciler
 	orphans *orphans
@@ -112,10 +113,15 @@ func (c *cluster) start(o Options) {
 	pods := podWriter{client: cl, finalizer: o.TrackingFinalizer}
 	c.jobs = &reconciler{
 		client: cl, live: c.api, cached: listedPods{c.t, func() client.Reader { return c.jobs.client }}, pods: pods, events: c.events, metrics: m, options: o, clock: clock.PassiveClock(c.clock),
-		metadata: newJobMetadata(c.api), memory: newMemory(), queue: &delays{},
-		large: turns.NewTurn(func(key types.NamespacedName) { c.turns = append(c.turns, key) }), largeFenced: turns.NewTurn(func(types.NamespacedName) {}),
+		metadata: jobMetadata{c.api, waitsForTurn(&c.readers)}, memory: newMemory(), queue: &delays{},
+		large: waitsForTurn(&c.turns), largeFenced: turns.NewTurn(func(types.NamespacedName) {}),
 	}
-	c.orphans = &orphans{client: cl, metadata: newJobMetadata(c.api), cached: listedPods{c.t, func() client.Reader { return c.orphans.client }}, pods: pods, options: o, gone: lru.New(goneJobs)}
+	c.orphans = &orphans{client: cl, metadata: jobMetadata{c.api, waitsForTurn(&c.readers)}, cached: listedPods{c.t, func() client.Reader { return c.orphans.client }}, pods: pods, options: o, gone: lru.New(goneJobs)}
+}
+
+// waitsForTurn is a turn that notes who is enqueued.
+func waitsForTurn(enqueued *[]types.NamespacedName) *turns.Turn {
+	return turns.NewTurn(func(key types.NamespacedName) { *enqueued = append(*enqueued, key) })
 }
 
 // listedPods takes what a reconciler's client reads for the cache.

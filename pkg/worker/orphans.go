@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -35,11 +36,15 @@ type orphans struct {
 }
 
 func (o *orphans) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	defer o.metadata.turn.Ended(req.NamespacedName)
 	p, err := o.cached.pod(req.NamespacedName)
 	if err != nil || p == nil || !plan.IsTracked(p, o.options.TrackingFinalizer) {
 		return reconcile.Result{}, err
 	}
 	needed, err := o.needed(ctx, p)
+	if errors.Is(err, errNotItsTurn) {
+		return reconcile.Result{}, nil
+	}
 	if err != nil || needed {
 		return reconcile.Result{}, err
 	}
@@ -72,7 +77,7 @@ func (o *orphans) needed(ctx context.Context, p *corev1.Pod) (bool, error) {
 	}
 	exists := false
 	if client.IgnoreNotFound(err) == nil {
-		exists, err = o.exists(ctx, key, ref.UID)
+		exists, err = o.exists(ctx, client.ObjectKeyFromObject(p), key, ref.UID)
 	}
 	if err != nil {
 		return false, fmt.Errorf("get the Job of an orphaned Pod: %w", err)
@@ -85,8 +90,8 @@ func (o *orphans) needed(ctx context.Context, p *corev1.Pod) (bool, error) {
 
 // exists asks the API server about a Job that the cache doesn't show, which may be behind that of
 // Pods. When it shows a Job that has finished, the Pod is looked at again.
-func (o *orphans) exists(ctx context.Context, key types.NamespacedName, uid types.UID) (bool, error) {
-	job, err := o.metadata.get(ctx, key)
+func (o *orphans) exists(ctx context.Context, pod, key types.NamespacedName, uid types.UID) (bool, error) {
+	job, err := o.metadata.get(ctx, pod, key)
 	return err == nil && job.UID == uid, client.IgnoreNotFound(err)
 }
 

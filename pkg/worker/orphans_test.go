@@ -3,7 +3,9 @@ package worker
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -11,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -152,43 +155,61 @@ func TestPodsThatNameALargeJob(t *testing.T) {
 	}
 }
 
-// A tenant's Pods name large Jobs: the metadata of one is read at a time, and that of another
-// tenant's beside it.
+// A tenant's Pods name large Jobs, and his Jobs are to adopt Pods: the metadata of one is read at a
+// time, and no other reconcile waits for that. Then it's another tenant's turn.
 func TestMetadataOfFewJobsIsReadAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		anotherUID := func(p *corev1.Pod) { p.OwnerReferences[0].UID = "x" }
-		other := aPod("p")
-		other.Namespace = "other"
-		c := newCluster(t, Options{}, aPod("p"), aPod("q", anotherUID), other)
-		var mu sync.Mutex
-		reading, reads := 0, map[string]int{}
-		reconcile := func(p *corev1.Pod) {
-			if _, err := c.orphans.Reconcile(t.Context(), requestFor(p)); err != nil {
-				t.Error(err)
-			}
+		named := func(namespace, name string) *corev1.Pod {
+			return aPod(name, func(p *corev1.Pod) { p.Namespace, p.OwnerReferences[0].UID = namespace, types.UID("of-"+name) })
 		}
-		c.orphans.metadata.live = interceptor.NewClient(c.api, interceptor.Funcs{
+		pods := []*corev1.Pod{named("ns", "first"), named("ns", "second"), named("ns", "third"), named("other", "theirs")}
+		c := newCluster(t, Options{}, aJob(), aPod("bare", func(p *corev1.Pod) { p.OwnerReferences = nil }), pods[0], pods[1], pods[2], pods[3])
+		reads, answer := 0, make(chan struct{})
+		slow := interceptor.NewClient(c.api, interceptor.Funcs{
 			Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
-				mu.Lock()
-				reads[key.Namespace]++
-				isFirst := reading == 0
-				reading++
-				mu.Unlock()
-				if isFirst {
-					go reconcile(aPod("q"))
-					go reconcile(other)
-					synctest.Wait()
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				if isFirst && (reads["ns"] != 1 || reads["other"] != 1) {
-					t.Errorf("beside the first, %v are read", reads)
-				}
+				reads++
+				<-answer
 				return apierrors.NewNotFound(batchv1.Resource("jobs"), key.Name)
 			},
 		})
-		reconcile(aPod("p"))
+		c.orphans.metadata.live, c.jobs.metadata = slow, c.orphans.metadata
+		var waiting sync.WaitGroup
+		var done atomic.Int32
+		for _, p := range pods {
+			waiting.Go(func() {
+				if _, err := c.orphans.Reconcile(t.Context(), requestFor(p)); err != nil {
+					t.Error(err)
+				}
+				done.Add(1)
+			})
+			synctest.Wait()
+		}
+		waiting.Go(func() {
+			if after := c.mustSync().RequeueAfter; after != 0 {
+				t.Errorf("the Job is looked at again after %v", after)
+			}
+			done.Add(1)
+		})
 		synctest.Wait()
+		if reads != 1 || done.Load() != 4 || len(c.writes) > 0 {
+			t.Errorf("%d are read, %d reconciles have ended, writes %v", reads, done.Load(), c.writes)
+		}
+		close(answer)
+		waiting.Wait()
+		for at := 0; at < len(c.readers); at++ {
+			if p := c.readers[at]; p != jobKey {
+				_, _ = c.orphans.Reconcile(t.Context(), reconcile.Request{NamespacedName: p})
+			} else {
+				c.orphans.metadata.turn.Ended(p)
+			}
+		}
+		var got []string
+		for _, key := range c.readers {
+			got = append(got, key.Name)
+		}
+		if !slices.Equal(got, []string{"second", "theirs", "third", "job"}) || reads != 4 {
+			t.Errorf("the next ones are %v, and %d are read", got, reads)
+		}
 	})
 }
 

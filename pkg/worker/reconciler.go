@@ -57,6 +57,7 @@ var errNotAllAdopted = errors.New("more Pods are to be adopted or released")
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	defer r.large.Ended(req.NamespacedName)
 	defer r.largeFenced.Ended(req.NamespacedName)
+	defer r.metadata.turn.Ended(req.NamespacedName)
 	var cached batchv1.Job
 	if err := r.client.Get(ctx, req.NamespacedName, &cached); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -112,6 +113,8 @@ func (r *reconciler) sync(ctx context.Context, job *batchv1.Job, known *pending)
 	switch {
 	case errors.Is(err, errNotAllAdopted):
 		return reconcile.Result{RequeueAfter: wake.AtOnce}, nil
+	case errors.Is(err, errNotItsTurn):
+		return reconcile.Result{}, nil
 	case !errors.As(err, &notCreated{}) && (apierrors.IsConflict(err) || apierrors.IsNotFound(err)):
 		// Another write came in between, or the Job is gone: the cache will show it.
 		log.FromContext(ctx).V(1).Info("Job or Pod changed during the sync, requeued", "conflict", short{err}.Error())

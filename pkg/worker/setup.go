@@ -76,7 +76,7 @@ func addJobs(mgr manager.Manager, t *takeover, o Options, m *metrics) error {
 	known := newMemory()
 	r := &reconciler{
 		client: mgr.GetClient(), live: live, cached: t, pods: pods, metrics: m, options: o, clock: clock.RealClock{},
-		metadata: newJobMetadata(live), memory: known, queue: q, large: turnIn(q, 0), largeFenced: turnIn(q, fencedFirst),
+		metadata: jobMetadata{live, turnIn(q, 0)}, memory: known, queue: q, large: turnIn(q, 0), largeFenced: turnIn(q, fencedFirst),
 		// The built-in's source and kind of event, so that filters on them keep working.
 		events: mgr.GetEventRecorderFor("job-controller"), //nolint:staticcheck // the built-in writes core/v1 events
 	}
@@ -97,14 +97,17 @@ func turnIn(q queue.Queue, priority int) *turns.Turn {
 }
 
 func addOrphans(mgr manager.Manager, t *takeover, o Options, m *metrics) error {
+	name, controllerOptions := o.names().orphans, controllerOptions(o)
+	q := queue.New(name, controllerOptions.RateLimiter)
+	controllerOptions.NewQueue = queue.Use(q)
 	r := &orphans{
-		client: mgr.GetClient(), metadata: newJobMetadata(mgr.GetAPIReader()), cached: t, options: o, gone: lru.New(goneJobs),
+		client: mgr.GetClient(), metadata: jobMetadata{mgr.GetAPIReader(), turnIn(q, 0)}, cached: t, options: o, gone: lru.New(goneJobs),
 		pods: podWriter{client: mgr.GetClient(), finalizer: o.TrackingFinalizer},
 	}
-	return builder.ControllerManagedBy(mgr).Named(o.names().orphans).
+	return builder.ControllerManagedBy(mgr).Named(name).
 		WatchesRawSource(t.watch(mgr, m, watchedPods, r.podEvents())).
 		WatchesRawSource(t.watch(mgr, m, watchedJobs, r.jobEvents())).
-		WithOptions(controllerOptions(o)).Complete(r)
+		WithOptions(controllerOptions).Complete(r)
 }
 
 func addExpiry(mgr manager.Manager, t *takeover, o Options, m *metrics) error {

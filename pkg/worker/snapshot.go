@@ -102,7 +102,8 @@ func (r *reconciler) adoptAndRelease(
 // mayAdopt asks the API server: a Job that is being deleted must not take Pods, and the cache may
 // not know that it is.
 func (r *reconciler) mayAdopt(ctx context.Context, job *batchv1.Job) error {
-	live, err := r.metadata.get(ctx, client.ObjectKeyFromObject(job))
+	key := client.ObjectKeyFromObject(job)
+	live, err := r.metadata.get(ctx, key, key)
 	if err != nil {
 		return fmt.Errorf("get the Job before adopting Pods: %w", err)
 	}
