@@ -61,29 +61,6 @@ func Read(e *corev1.Event) (of Subject, says Reason, ok bool) {
 // Waits reports whether a Job can wait because of the reason.
 func (r Reason) Waits() bool { return waits[r.Reason] != nil }
 
-// Reasons are what the last event of each Job says.
-type Reasons map[Subject]Reason
-
-// Note takes an event, and reports whether it's the last one of its Job until now. Of its texts, it
-// keeps no more than is shown: whoever may write events can make them long.
-func (r Reasons) Note(e *corev1.Event) bool {
-	of, says, ok := Read(e)
-	if before, known := r[of]; !ok || known && says.At.Before(before.At) {
-		return false
-	}
-	r[of] = Reason{text.Clean(says.Reason, text.MaxReason), text.Clean(says.Message, text.MaxMessage), says.At}
-	return true
-}
-
-// Newest returns what the last event of each Job says.
-func Newest(events []corev1.Event) Reasons {
-	newest := Reasons{}
-	for i := range events {
-		newest.Note(&events[i])
-	}
-	return newest
-}
-
 // why returns what an unfinished Job waits for, or how it failed.
 func why(job *batchv1.Job, state State, around Around) string {
 	reason := around.Reason

@@ -123,18 +123,19 @@ func TestNamesOfLargeJobs(t *testing.T) {
 // A tenant writes events about ever other Jobs that never were, while Jobs are watched.
 func TestEventsOfJobsThatNeverWere(t *testing.T) {
 	job := hubJob()
-	w := &jobWatch{reasons: jobview.Reasons{}, known: map[jobview.Subject]knownJob{jobview.SubjectOf(job): {row: job}}}
-	for i := range 20 * maxEarly {
+	w := &jobWatch{known: map[jobview.Subject]knownJob{jobview.SubjectOf(job): {row: job}}}
+	w.reasons = jobview.NewReasonsOfKnown(w.knows)
+	for i := range 20 * jobview.MaxEarly {
 		e := event(v1alpha1.EventPending, strings.Repeat("x", 10_000))
 		e.Namespace, e.InvolvedObject.UID, e.ReportingController = "team-a", types.UID(fmt.Sprint(i)), v1alpha1.EventController
-		w.note(&e) // UID 1 is the Job's
+		w.reasons.Note(&e) // UID 1 is the Job's
 	}
 	kept := 0
-	for _, reason := range w.reasons {
+	for _, reason := range w.reasons.Reasons {
 		kept += len(reason.Message)
 	}
-	if len(w.reasons) > maxEarly+1 || kept > 2<<20 || w.around(job).Reason.Reason != v1alpha1.EventPending {
-		t.Errorf("%d events with %d bytes are kept: %+v", len(w.reasons), kept, w.around(job).Reason)
+	if len(w.reasons.Reasons) > jobview.MaxEarly+1 || kept > 2<<20 || w.around(job).Reason.Reason != v1alpha1.EventPending {
+		t.Errorf("%d events with %d bytes are kept: %+v", len(w.reasons.Reasons), kept, w.around(job).Reason)
 	}
 }
 

@@ -39,11 +39,9 @@ type jobWatch struct {
 	// namespace is empty for all namespaces.
 	namespace string
 	workers   jobview.Workers
-	// reasons are those of known Jobs, and of some others: early counts events about these. known are
-	// the Jobs, as they were printed or left out.
-	reasons jobview.Reasons
-	early   int
-	known   map[jobview.Subject]knownJob
+	reasons   *jobview.ReasonsOfKnown
+	// known are the Jobs, as they were printed or left out.
+	known map[jobview.Subject]knownJob
 }
 
 // knownJob is what a row shows of a Job, and what was printed of it; nil: nothing.
@@ -88,8 +86,9 @@ func (c *cli) watchJobs(
 	}
 	w := &jobWatch{
 		cli: c, hub: hub, flags: f, out: out, table: show.NewTableWriter(c.Out, c.palette()), namespace: found.namespace, workers: workers,
-		reasons: jobview.Reasons{}, known: map[jobview.Subject]knownJob{},
+		known: map[jobview.Subject]knownJob{},
 	}
+	w.reasons = jobview.NewReasonsOfKnown(w.knows)
 	for i := range listed {
 		w.known[jobview.SubjectOf(&listed[i])] = knownJob{row: rowOf(&listed[i])}
 	}
@@ -120,7 +119,7 @@ func (c *cli) watchJobs(
 // watchEvents reads the events of Jobs, and watches for others. Without them, it's a channel on
 // which nothing comes.
 func (w *jobWatch) watchEvents(ctx context.Context) (<-chan watch.Event, error) {
-	version, err := access.EachEvent(ctx, w.hub, w.namespace, "", func(e *corev1.Event) { w.note(e) })
+	version, err := access.EachEvent(ctx, w.hub, w.namespace, "", func(e *corev1.Event) { w.reasons.Note(e) })
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +221,7 @@ func (w *jobWatch) takeJob(e watch.Event) error {
 
 func (w *jobWatch) takeEvent(ctx context.Context, e watch.Event) error {
 	event, is := e.Object.(*corev1.Event)
-	if !is || e.Type == watch.Deleted || !w.note(event) {
+	if !is || e.Type == watch.Deleted || !w.reasons.Note(event) {
 		return nil
 	}
 	of, _, _ := jobview.Read(event)
@@ -232,23 +231,9 @@ func (w *jobWatch) takeEvent(ctx context.Context, e watch.Event) error {
 	return nil
 }
 
-// maxEarly is how many events are kept of Jobs that aren't known yet: an event may come a moment
-// before its Job, and a tenant can write any number about Jobs that never were.
-const maxEarly = 1000
-
-// note takes an event, and reports whether it's the newest of its Job.
-func (w *jobWatch) note(e *corev1.Event) bool {
-	of, _, ok := jobview.Read(e)
-	if _, isKnown := w.known[of]; ok && !isKnown {
-		if w.early++; w.early > maxEarly {
-			w.early = 1
-			maps.DeleteFunc(w.reasons, func(of jobview.Subject, _ jobview.Reason) bool {
-				_, isKnown := w.known[of]
-				return !isKnown
-			})
-		}
-	}
-	return w.reasons.Note(e)
+func (w *jobWatch) knows(of jobview.Subject) bool {
+	_, is := w.known[of]
+	return is
 }
 
 // show prints a Job that is selected, or was, if users would see it differently.
@@ -266,7 +251,7 @@ func (w *jobWatch) differs(job *batchv1.Job, deleted bool) bool {
 	seen := jobview.Of(row, w.around(row)).Status
 	if deleted {
 		delete(w.known, of)
-		delete(w.reasons, of)
+		delete(w.reasons.Reasons, of)
 	} else {
 		w.known[of] = knownJob{row, before}
 	}
@@ -283,7 +268,7 @@ func (w *jobWatch) differs(job *batchv1.Job, deleted bool) bool {
 }
 
 func (w *jobWatch) around(job *batchv1.Job) jobview.Around {
-	return jobview.AroundBy(w.reasons, w.workers)(job)
+	return jobview.AroundBy(w.reasons.Reasons, w.workers)(job)
 }
 
 func (w *jobWatch) print(job *batchv1.Job) error {

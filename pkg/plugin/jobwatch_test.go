@@ -215,8 +215,9 @@ func TestWatchKeepsRows(t *testing.T) {
 	large := func() string { return strings.Repeat("x", 200<<10) }
 	w := &jobWatch{
 		cli: &cli{clock: clock.RealClock{}}, flags: &listFlags{}, out: output{genericclioptions.NewPrintFlags("")}, table: show.NewTableWriter(io.Discard, show.Palette{}),
-		reasons: jobview.Reasons{}, known: map[jobview.Subject]knownJob{},
+		known: map[jobview.Subject]knownJob{},
 	}
+	w.reasons = jobview.NewReasonsOfKnown(w.knows)
 	before := costtest.Heap()
 	for i := range 3 * jobs {
 		job := numbered(fmt.Sprint("job-", i), "6")
@@ -236,8 +237,8 @@ func TestWatchKeepsRows(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if kept := costtest.Heap() - before; kept > 4<<20 || len(w.known) != 3*jobs || len(w.reasons) != 3*jobs {
-		t.Errorf("%d KiB are kept of %d Jobs and %d events", kept>>10, len(w.known), len(w.reasons))
+	if kept := costtest.Heap() - before; kept > 4<<20 || len(w.known) != 3*jobs || len(w.reasons.Reasons) != 3*jobs {
+		t.Errorf("%d KiB are kept of %d Jobs and %d events", kept>>10, len(w.known), len(w.reasons.Reasons))
 	}
 	runtime.KeepAlive(w)
 }
