@@ -137,7 +137,7 @@ func (s *Server) job(ctx context.Context, p *page, key types.NamespacedName) {
 	in := s.hub.Details(ctx, job)
 	in.Workers, in.Events = s.hub.Workers(), p.Address.Query().Get("events")
 	p.Job = view.NewJobPage(in, p.Now)
-	p.polled = !p.Job.Finished
+	p.polled = !p.Job.Finished || in.Behind
 	p.Commands = s.options.jobCommands(p)
 	if p.Log = chosenLog(p.Address, &in); p.Log != nil && p.Log.Missing == "" {
 		p.LogCommand = s.options.logCommand(p)

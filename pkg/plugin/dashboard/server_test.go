@@ -359,6 +359,30 @@ func TestStreamOfNoPage(t *testing.T) {
 	b.shows("/stream", http.StatusBadRequest)
 }
 
+// The page of a finished Job is made again until it has the last event.
+func TestLastEventOfAFinishedJob(t *testing.T) {
+	w := newWorld()
+	w.jobs = []*batchv1.Job{job("pi", func(j *batchv1.Job) {
+		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+	})}
+	w.details.Behind = true
+	b := open(t, w)
+	response := b.do(b.request("/stream?page=%2Fjobs%2Fteam-a%2Fpi"))
+	defer response.Body.Close()
+	lines := bufio.NewScanner(response.Body)
+	lines.Buffer(nil, 1<<20)
+	nextPage(t, lines)
+	b.untilWaits()
+	w.mu.Lock() // no change tells it
+	w.details = view.JobInput{HubEvents: []corev1.Event{{InvolvedObject: corev1.ObjectReference{Kind: "Job", Name: "pi"}, Reason: "Completed"}}}
+	w.mu.Unlock()
+	b.clock.Step(quiet)
+	b.clock.Step(poll)
+	if second := nextPage(t, lines); !strings.Contains(second, "Completed") {
+		t.Errorf("%s", second)
+	}
+}
+
 // untilWaits returns when the stream rests: it has its ticker and the timer of the rest.
 func (b *browser) untilWaits() {
 	b.t.Helper()

@@ -100,6 +100,8 @@ func (w *world) Around() view.Around {
 func (w *world) HasQueues() bool                    { return w.queues }
 func (w *world) Queues(context.Context) view.Queues { return view.Queues{} }
 func (w *world) Details(_ context.Context, job *batchv1.Job) view.JobInput {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	in := w.details
 	in.Job = job
 	return in

@@ -41,15 +41,8 @@ type detailCache struct {
 // that it has left doesn't answer.
 type detail struct {
 	subject
-
-	mu sync.Mutex
-	// at is when JobInput was read; zero: it never was.
-	at time.Time
-	view.JobInput
-	// reading is closed when the requests that are under way have been answered; nil: there are none.
-	reading chan struct{}
-	// late: a page didn't wait for them.
-	late bool
+	workers part[view.JobInput]
+	events  part[ownEvents]
 }
 
 type subject struct {
@@ -80,64 +73,30 @@ func (c *detailCache) of(s subject) *detail {
 // Details returns all that is known of a Job.
 func (h *Hub) Details(ctx context.Context, job *batchv1.Job) view.JobInput {
 	d := h.details.of(subjectOfDetail(job))
+	last := h.reasons.of(job)
+	others := context.WithoutCancel(ctx) // may look at it, too
 	patience, cancel := context.WithTimeout(ctx, detailPatience)
 	defer cancel()
-	select {
-	case <-h.refresh(ctx, d, job):
-	case <-patience.Done():
-	}
-	in := d.known()
-	in.Job, in.HubEvents = job, h.Events(job)
-	if health := h.EventsHealth(); health.Message != "" {
-		in.Missing.Events = append(slices.Clone(in.Missing.Events), "hub: "+health.Message)
-	}
-	return in
-}
-
-// refresh reads again what is too old. The channel is closed when that is done.
-func (h *Hub) refresh(ctx context.Context, d *detail, job *batchv1.Job) <-chan struct{} {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.reading != nil {
-		return d.reading
-	}
-	done := make(chan struct{})
-	if h.clock.Since(d.at) < detailAge {
-		close(done)
-		return done
-	}
-	d.reading = done
-	go func() {
-		// others may look at it, too
-		in := h.readDetails(context.WithoutCancel(ctx), d.NamespacedName, job)
-		if d.take(in, h.clock.Now()) {
-			h.notify()
+	for _, read := range []<-chan struct{}{
+		refresh(h, &d.events, func() ownEvents { return h.eventsOf(others, job, last) }),
+		refresh(h, &d.workers, func() view.JobInput { return h.readDetails(others, d.NamespacedName, job) }),
+	} {
+		select {
+		case <-read:
+		case <-patience.Done():
 		}
-		close(done)
-	}()
-	return done
-}
-
-// take keeps what was read, and reports whether a page hasn't waited for it.
-func (d *detail) take(in view.JobInput, now time.Time) (late bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	late = d.late
-	d.JobInput, d.at, d.reading, d.late = in, now, nil, false
-	return late
-}
-
-// known is what was read last.
-func (d *detail) known() view.JobInput {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.late = d.reading != nil
-	in := d.JobInput
-	in.Reading = d.at.IsZero()
+	}
+	in, isRead := d.workers.known()
+	own, areRead := d.events.known()
+	in.Job, in.Reading, in.HubEvents = job, !isRead || !areRead, own.events
+	in.Reason, in.Behind = last, !last.At.Equal(own.last.At)
+	if own.err != nil {
+		in.Missing.Events = append(slices.Clone(in.Missing.Events), "hub: "+own.err.Error())
+	}
 	return in
 }
 
-// readDetails asks for the three parts at once.
+// readDetails asks what the workers have, and why it waits, at once.
 func (h *Hub) readDetails(ctx context.Context, key types.NamespacedName, job *batchv1.Job) (in view.JobInput) {
 	ctx, cancel := context.WithTimeout(ctx, detailTimeout)
 	defer cancel()

@@ -53,17 +53,13 @@ type source struct {
 // feed keeps the objects of a source.
 type feed struct {
 	source
+	feedHealth
 	client   client.WithWatch
-	clock    clock.PassiveClock
-	changed  func()
 	informer cache.SharedIndexInformer
-
-	mu     sync.Mutex
-	health Health
 }
 
 func newFeed(c client.WithWatch, s source, clock clock.PassiveClock, changed func()) (*feed, error) {
-	f := &feed{source: s, client: c, clock: clock, changed: changed, health: Health{State: Loading, Since: clock.Now()}}
+	f := &feed{source: s, feedHealth: newFeedHealth(clock, changed), client: c}
 	f.informer = cache.NewSharedIndexInformer(&cache.ListWatch{ListWithContextFunc: f.listAll, WatchFuncWithContext: f.watch}, s.object, 0, s.indexers)
 	if err := f.informer.SetTransform(s.trim); err != nil {
 		return nil, err
@@ -110,9 +106,24 @@ func (f *feed) watch(ctx context.Context, raw metav1.ListOptions) (watch.Interfa
 	return w, err
 }
 
-// note derives the health from the last answer. An expired watch is no trouble: the next one
-// follows.
-func (f *feed) note(err error) {
+// Health returns Loading until all objects were read once.
+func (f *feed) Health() Health { return f.health(f.informer.HasSynced()) }
+
+// feedHealth is the health of a feed by the last answer.
+type feedHealth struct {
+	clock   clock.PassiveClock
+	changed func()
+
+	answers sync.Mutex
+	last    Health
+}
+
+func newFeedHealth(clock clock.PassiveClock, changed func()) feedHealth {
+	return feedHealth{clock: clock, changed: changed, last: Health{State: Loading, Since: clock.Now()}}
+}
+
+// note takes an answer. An expired watch is no trouble: the next one follows.
+func (f *feedHealth) note(err error) {
 	next := Health{State: Live}
 	switch {
 	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
@@ -124,24 +135,23 @@ func (f *feed) note(err error) {
 	case err != nil:
 		next = Health{State: Disconnected, Message: access.Explain(err).Error()}
 	}
-	f.mu.Lock()
-	differs := f.health.State != next.State
+	f.answers.Lock()
+	differs := f.last.State != next.State
 	if differs {
 		next.Since = f.clock.Now()
-		f.health = next
+		f.last = next
 	}
-	f.mu.Unlock()
+	f.answers.Unlock()
 	if differs {
 		f.changed()
 	}
 }
 
-// Health returns Loading until all objects were read once.
-func (f *feed) Health() Health {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.health.State == Live && !f.informer.HasSynced() {
-		return Health{State: Loading, Since: f.health.Since}
+func (f *feedHealth) health(isRead bool) Health {
+	f.answers.Lock()
+	defer f.answers.Unlock()
+	if f.last.State == Live && !isRead {
+		return Health{State: Loading, Since: f.last.Since}
 	}
-	return f.health
+	return f.last
 }

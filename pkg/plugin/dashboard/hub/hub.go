@@ -2,12 +2,9 @@ package hub
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -28,9 +25,10 @@ type Hub struct {
 	clock     clock.PassiveClock
 	namespace string
 
-	jobs, events, workers *feed
-	probe                 *probe
-	details               detailCache
+	jobs, workers *feed
+	reasons       *reasonFeed
+	probe         *probe
+	details       detailCache
 
 	mu   sync.Mutex
 	next chan struct{}
@@ -50,39 +48,46 @@ func New(config *rest.Config, namespace string, clock clock.PassiveClock) (*Hub,
 		into **feed
 		source
 	}{
-		{&h.jobs, source{object: &batchv1.Job{}, list: func() client.ObjectList { return &batchv1.JobList{} }, namespace: namespace, trim: trimJob}},
+		{&h.jobs, source{object: &batchv1.Job{}, list: func() client.ObjectList { return &batchv1.JobList{} }, namespace: namespace, trim: trimJob,
+			indexers: cache.Indexers{bySubject: subjectOf}}},
 		{&h.workers, source{object: &v1alpha1.WorkerCluster{}, list: func() client.ObjectList { return &v1alpha1.WorkerClusterList{} }, trim: trimWorker}},
-		{&h.events, source{object: &corev1.Event{}, list: func() client.ObjectList { return &corev1.EventList{} }, namespace: namespace, trim: trimEvent,
-			fields: fields.OneTermEqualSelector("involvedObject.kind", "Job"), indexers: cache.Indexers{bySubject: subjectOf}}},
 	}
 	for _, s := range sources {
 		if *s.into, err = newFeed(c, s.source, clock, h.notify); err != nil {
 			return nil, err
 		}
 	}
+	h.reasons = &reasonFeed{
+		feedHealth: newFeedHealth(clock, h.notify), client: c, namespace: namespace, isKnown: h.hasJob, reasons: jobview.NewReasonsOfKnown(h.hasJob),
+	}
 	return h, nil
 }
 
-// bySubject is the index of events by what they are about.
+// bySubject is the index of Jobs by what events about them name.
 const bySubject = "subject"
 
 func subjectOf(object any) ([]string, error) {
-	e, ok := object.(*corev1.Event)
-	if !ok {
-		return nil, fmt.Errorf("%T is no event", object)
+	job, ok := object.(*batchv1.Job)
+	if !ok || !mirror.Managed(job) {
+		return nil, nil
 	}
-	return []string{subjectKey(e.Namespace, e.InvolvedObject.UID)}, nil
+	return []string{subjectKey(jobview.SubjectOf(job))}, nil
 }
 
-// subjectKey has the namespace: users can write events about any UID, but only in their namespaces.
-func subjectKey(namespace string, uid types.UID) string { return namespace + "/" + string(uid) }
+func subjectKey(of jobview.Subject) string { return of.Namespace + "/" + string(of.UID) }
+
+func (h *Hub) hasJob(of jobview.Subject) bool {
+	keys, _ := h.jobs.informer.GetIndexer().IndexKeys(bySubject, subjectKey(of)) // the index is there
+	return len(keys) > 0
+}
 
 // Run watches until the context ends.
 func (h *Hub) Run(ctx context.Context) {
 	var running sync.WaitGroup
-	for _, f := range []*feed{h.jobs, h.events, h.workers} {
+	for _, f := range []*feed{h.jobs, h.workers} {
 		running.Go(func() { f.run(ctx) })
 	}
+	running.Go(func() { h.reasons.run(ctx, h.jobs.informer.HasSyncedChecker().Done()) })
 	running.Go(func() { h.probe.run(ctx) })
 	running.Wait()
 }
@@ -111,7 +116,7 @@ func (h *Hub) Health() Health { return h.probe.over(Health{State: Live}) }
 func (h *Hub) JobsHealth() Health { return h.probe.over(h.jobs.Health()) }
 
 // EventsHealth is the health of the events.
-func (h *Hub) EventsHealth() Health { return h.probe.over(h.events.Health()) }
+func (h *Hub) EventsHealth() Health { return h.probe.over(h.reasons.Health()) }
 
 // WorkersHealth is the health of the workers.
 func (h *Hub) WorkersHealth() Health { return h.probe.over(h.workers.Health()) }
@@ -148,31 +153,11 @@ func (h *Hub) Workers() []*v1alpha1.WorkerCluster {
 	return workers
 }
 
-// Events returns the hub's last events about a Job, whoever wrote them.
-func (h *Hub) Events(job *batchv1.Job) []corev1.Event {
-	var last jobview.LastEvents
-	h.eachEvent(job, last.Add)
-	events, _ := last.Get()
-	return events
-}
-
-func (h *Hub) eachEvent(job *batchv1.Job, do func(*corev1.Event)) {
-	// the index is there
-	objects, _ := h.events.informer.GetIndexer().ByIndex(bySubject, subjectKey(job.Namespace, job.UID))
-	for _, object := range objects {
-		if e, ok := object.(*corev1.Event); ok {
-			do(e)
-		}
-	}
-}
-
 // Around says what is known of a Job beside itself. Of users who may not list the workers, the
 // events say which are out of touch.
 func (h *Hub) Around() view.Around {
 	workers := jobview.WorkersAmong(h.Workers())
 	return func(job *batchv1.Job) jobview.Around {
-		reasons := jobview.Reasons{}
-		h.eachEvent(job, func(e *corev1.Event) { reasons.Note(e) })
-		return jobview.Around{Reason: reasons[jobview.SubjectOf(job)], Workers: workers}
+		return jobview.Around{Reason: h.reasons.of(job), Workers: workers}
 	}
 }

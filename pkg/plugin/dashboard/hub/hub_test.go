@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/kubectl/pkg/util/podutils"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -58,6 +59,10 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
 		return
 	}
+	if server, is := answer.(http.Handler); is {
+		server.ServeHTTP(w, r)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	if status, is := answer.(*metav1.Status); is {
 		w.WriteHeader(int(status.Code))
@@ -81,6 +86,7 @@ const (
 	jobsPath    = "/apis/batch/v1/jobs"
 	eventsPath  = "/api/v1/events"
 	workersPath = "/apis/jobferry.dev/v1alpha1/workerclusters"
+	ownPath     = "/api/v1/namespaces/team-a/events"
 	whyPath     = "/apis/subresources.jobferry.dev/v1alpha1/namespaces/team-a/jobs/pi/why"
 )
 
@@ -108,6 +114,7 @@ func answers() map[string]any {
 	return map[string]any{
 		jobsPath:    &batchv1.JobList{Items: []batchv1.Job{*theJob(), {ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "other", Labels: map[string]string{"a": "b"}}}}},
 		eventsPath:  &corev1.EventList{Items: []corev1.Event{event("team-a", "Pending"), event("team-b", "Forged")}},
+		ownPath:     &corev1.EventList{Items: []corev1.Event{event("team-a", "Pending")}},
 		workersPath: &v1alpha1.WorkerClusterList{Items: []v1alpha1.WorkerCluster{{ObjectMeta: metav1.ObjectMeta{Name: "west"}}}},
 		whyPath:     &v1alpha1.PlacementExplanation{Message: "0/1 clusters available"},
 	}
@@ -119,7 +126,7 @@ func run(t *testing.T, a *api) (*Hub, *httptest.Server, *clocktesting.FakePassiv
 	a.asked = map[string]int{}
 	server := httptest.NewServer(a)
 	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
-	h, err := New(&rest.Config{Host: server.URL, WarningHandler: rest.NoWarnings{}}, "", clock)
+	h, err := New(&rest.Config{Host: server.URL, WarningHandler: rest.NoWarnings{}, QPS: -1}, "", clock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,8 +176,11 @@ func TestFeeds(t *testing.T) {
 	if h.Job(types.NamespacedName{Namespace: "team-a", Name: "other"}) != nil {
 		t.Error("a Job that isn't Jobferry's is shown")
 	}
-	until(t, h, "events", func() bool { return len(h.Events(job)) > 0 })
-	events := h.Events(job)
+	var events []corev1.Event
+	until(t, h, "events", func() bool {
+		events = h.Details(t.Context(), job).HubEvents
+		return len(events) > 0
+	})
 	if len(events) != 1 || events[0].Reason != "Pending" || events[0].Labels != nil {
 		t.Errorf("%+v: of the Job's own namespace, trimmed", events)
 	}
@@ -250,6 +260,33 @@ func TestDetails(t *testing.T) {
 	})
 }
 
+// A page whose events are older than the Job's last one knows that. An event that expires says
+// nothing any more.
+func TestEventsThatComeAndGo(t *testing.T) {
+	a := &api{answers: answers()}
+	h, _, clock := run(t, a)
+	until(t, h, "the events are read", func() bool { return h.EventsHealth().State == Live })
+	job := h.Jobs()[0]
+	until(t, h, "the Job's events are read", func() bool { return len(h.Details(t.Context(), job).HubEvents) == 1 })
+	e := a.answers[ownPath].(*corev1.EventList).Items[0]
+	e.Reason, e.LastTimestamp = "Placed", metav1.NewTime(clock.Now())
+	if !h.reasons.take(watch.Added, &e) || h.reasons.take(watch.Added, &corev1.Event{}) {
+		t.Error("it isn't known which event is new")
+	}
+	if in := h.Details(t.Context(), job); !in.Behind || in.Reason.Reason != "Placed" {
+		t.Errorf("%+v", in)
+	}
+	clock.SetTime(clock.Now().Add(detailAge))
+	until(t, h, "it's read again", func() bool { return !h.Details(t.Context(), job).Behind })
+	old := a.answers[ownPath].(*corev1.EventList).Items[0]
+	if h.reasons.take(watch.Deleted, &old) || h.Around()(job).Reason.Reason != "Placed" {
+		t.Error("an older event is gone, and with it the last one")
+	}
+	if !h.reasons.take(watch.Deleted, &e) || h.Around()(job).Reason.Reason != "" {
+		t.Error("an event that has expired says something")
+	}
+}
+
 // A worker that doesn't answer holds up nothing: its part of the page comes later.
 func TestDetailsOfASlowWorker(t *testing.T) {
 	release := make(chan struct{})
@@ -257,7 +294,7 @@ func TestDetailsOfASlowWorker(t *testing.T) {
 	h, _, _ := run(t, a)
 	until(t, h, "all is read", allLive(h))
 	job := h.Jobs()[0]
-	if in := h.Details(t.Context(), job); !in.Reading || in.Why != nil || in.Job != job {
+	if in := h.Details(t.Context(), job); !in.Reading || in.Why != nil || in.Job != job || len(in.HubEvents) != 1 {
 		t.Errorf("%+v", in)
 	}
 	h.Details(t.Context(), job)

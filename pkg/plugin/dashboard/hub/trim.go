@@ -46,14 +46,10 @@ func trimJob(object any) (any, error) {
 const maxLabels = 100
 
 // maxEvent bounds what is kept of an event: API servers bound the texts of some events only.
-const maxEvent = 4 << 10
+const maxEvent = 2 << 10
 
-// trimEvent keeps what the pages show of an event, and of one that is large only its name.
-func trimEvent(object any) (any, error) {
-	e, ok := object.(*corev1.Event)
-	if !ok {
-		return object, nil
-	}
+// trimEvent is what the pages show of an event; nil: it's too large.
+func trimEvent(e *corev1.Event) *corev1.Event {
 	meta := identity(&e.ObjectMeta)
 	meta.CreationTimestamp = e.CreationTimestamp
 	about := e.InvolvedObject
@@ -65,9 +61,9 @@ func trimEvent(object any) (any, error) {
 		ReportingController: e.ReportingController,
 	}
 	if trimmed.Size() > maxEvent {
-		return &corev1.Event{ObjectMeta: meta}, nil
+		return nil
 	}
-	return trimmed, nil
+	return trimmed
 }
 
 func trimWorker(object any) (any, error) {

@@ -30,8 +30,11 @@ type JobInput struct {
 	Workers []*v1alpha1.WorkerCluster
 	// Missing says what couldn't be read, and why.
 	Missing Missing
-	// Reading: the workers haven't answered yet.
+	// Reading: the hub or the workers haven't answered yet.
 	Reading bool
+	// Reason is what the Job's last event says. Behind: it isn't among those that were read.
+	Reason jobview.Reason
+	Behind bool
 	// Events chooses some of the events; empty: the Job's own.
 	Events string
 }
@@ -69,7 +72,8 @@ type Fact struct{ Name, Value string }
 // NewJobPage makes the page of a Job.
 func NewJobPage(in JobInput, now time.Time) JobPage {
 	entries := entriesOf(in)
-	is := factsOf(in.Job, jobview.AroundBy(jobview.Newest(in.HubEvents), jobview.WorkersAmong(in.Workers)))
+	around := jobview.Around{Reason: in.Reason, Workers: jobview.WorkersAmong(in.Workers)}
+	is := factsOf(in.Job, func(*batchv1.Job) jobview.Around { return around })
 	page := JobPage{
 		JobRow:   jobRow(is, now),
 		Facts:    jobFacts(in.Job),

@@ -63,12 +63,6 @@ func event(reason, message string, ago time.Duration) corev1.Event {
 	return corev1.Event{InvolvedObject: corev1.ObjectReference{Kind: "Job"}, ReportingController: v1alpha1.EventController, Reason: reason, Message: message, FirstTimestamp: at, LastTimestamp: at}
 }
 
-// about has an event be about a Job.
-func about(j *batchv1.Job, e corev1.Event) corev1.Event {
-	e.Namespace, e.InvolvedObject.UID = j.Namespace, j.UID
-	return e
-}
-
 // of is an event of a worker.
 func of(worker string, e corev1.Event) corev1.Event {
 	e.Annotations = map[string]string{v1alpha1.AnnotationCluster: worker}
@@ -333,7 +327,7 @@ func TestWhyWithoutEvents(t *testing.T) {
 		want string
 	}{
 		"its event has expired": {JobInput{Job: job("a", unplaced), Why: why}, "0/2 clusters available"},
-		"its event is there":    {JobInput{Job: job("a", unplaced), Why: why, HubEvents: []corev1.Event{about(job("a"), event("Pending", "no worker", time.Minute))}}, "no worker"},
+		"its event is there":    {JobInput{Job: job("a", unplaced), Why: why, Reason: jobview.Reason{Reason: "Pending", Message: "no worker"}}, "no worker"},
 		"it runs":               {JobInput{Job: job("a"), Why: why}, ""},
 	} {
 		if got := NewJobPage(row.in, now).JobRow.Why; got != row.want {
