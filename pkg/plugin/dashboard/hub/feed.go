@@ -6,8 +6,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
@@ -44,7 +44,6 @@ type source struct {
 	object    client.Object
 	list      func() client.ObjectList
 	namespace string
-	fields    fields.Selector
 	// trim drops what no page needs.
 	trim     cache.TransformFunc
 	indexers cache.Indexers
@@ -89,19 +88,22 @@ func (f *feed) run(ctx context.Context) {
 	telling.Wait()
 }
 
-func (f *feed) options(raw metav1.ListOptions) *client.ListOptions {
-	return &client.ListOptions{Namespace: f.namespace, FieldSelector: f.fields, Limit: raw.Limit, Continue: raw.Continue, Raw: &raw}
-}
-
-func (f *feed) listAll(ctx context.Context, raw metav1.ListOptions) (runtime.Object, error) {
-	list := f.list()
-	err := f.client.List(ctx, list, f.options(raw))
+// listAll lists in pages, of which it keeps what is needed: hubs before Kubernetes 1.34 can't send
+// the list as events.
+func (f *feed) listAll(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+	var all internalversion.List
+	var err error
+	all.ResourceVersion, err = access.EachOf(ctx, f.client, f.list, func(item runtime.Object) {
+		if trimmed, err := f.trim(item); err == nil { // it never fails
+			all.Items = append(all.Items, trimmed.(runtime.Object))
+		}
+	}, client.InNamespace(f.namespace))
 	f.note(err)
-	return list, err
+	return &all, err
 }
 
 func (f *feed) watch(ctx context.Context, raw metav1.ListOptions) (watch.Interface, error) {
-	w, err := f.client.Watch(ctx, f.list(), f.options(raw))
+	w, err := f.client.Watch(ctx, f.list(), &client.ListOptions{Namespace: f.namespace, Raw: &raw})
 	f.note(err)
 	return w, err
 }

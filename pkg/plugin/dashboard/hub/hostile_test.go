@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -21,15 +22,33 @@ import (
 	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
 
-// manyEvents answers lists of very many events, page by page, and counts the bytes.
-type manyEvents struct {
+// manyObjects answers lists of very many objects, page by page, and counts the bytes.
+type manyObjects struct {
+	kind string
 	n    int
-	of   func(i int) corev1.Event
+	of   func(i int) any
 	sent atomic.Int64
+	// last is how many bytes the last answer from an object on has: an earlier one was refused.
+	last sync.Map
 }
 
-func (m *manyEvents) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// largest is how many bytes the largest answer has that was taken.
+func (m *manyObjects) largest() (size int64) {
+	m.last.Range(func(_, is any) bool {
+		size = max(size, is.(int64))
+		return true
+	})
+	return size
+}
+
+func (m *manyObjects) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
+	if query.Has("watch") {
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		return
+	}
 	limit, _ := strconv.Atoi(query.Get("limit"))
 	from, _ := strconv.Atoi(query.Get("continue"))
 	if limit == 0 {
@@ -41,7 +60,7 @@ func (m *manyEvents) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	text, _ := json.Marshal(about)
 	var page bytes.Buffer
-	fmt.Fprintf(&page, `{"apiVersion": "v1", "kind": "EventList", "metadata": %s, "items": [`, text)
+	fmt.Fprintf(&page, `{%s, "metadata": %s, "items": [`, m.kind, text)
 	for i := from; i < end; i++ {
 		text, _ := json.Marshal(m.of(i))
 		page.WriteString(strings.Repeat(",", min(i-from, 1)))
@@ -51,6 +70,7 @@ func (m *manyEvents) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	sent, _ := page.WriteTo(w)
 	m.sent.Add(sent)
+	m.last.Store(from, sent)
 }
 
 // A tenant writes very many events, about a Job and about Jobs that never were: what the last one
@@ -63,8 +83,8 @@ func TestVeryManyEvents(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()
-			events := &manyEvents{n: n, of: func(i int) corev1.Event {
-				return corev1.Event{
+			events := &manyObjects{kind: `"apiVersion": "v1", "kind": "EventList"`, n: n, of: func(i int) any {
+				return &corev1.Event{
 					ObjectMeta:     metav1.ObjectMeta{Namespace: "team-a", Name: fmt.Sprint(i)},
 					InvolvedObject: corev1.ObjectReference{Kind: "Job", UID: uid(i)}, ReportingController: v1alpha1.EventController,
 					Reason: fmt.Sprint("r", i), Message: strings.Repeat("x", 1000), LastTimestamp: metav1.NewTime(began.Add(time.Duration(i) * time.Second)),
@@ -101,4 +121,25 @@ func TestVeryManyEvents(t *testing.T) {
 			runtime.KeepAlive(h)
 		})
 	}
+}
+
+// A tenant has large Jobs, on a hub that can't send lists as events: few of them are read at a
+// time.
+func TestManyLargeJobs(t *testing.T) {
+	large := theJob()
+	large.Annotations["large"] = strings.Repeat("x", 200<<10)
+	jobs := &manyObjects{kind: `"apiVersion": "batch/v1", "kind": "JobList"`, n: 100, of: func(i int) any {
+		job := large.DeepCopy()
+		job.Name, job.UID = fmt.Sprint("job-", i), types.UID(fmt.Sprint(i))
+		return job
+	}}
+	a := &api{answers: answers()}
+	a.answers[jobsPath] = jobs
+	before := costtest.Heap()
+	h, _, _ := run(t, a)
+	until(t, h, "the Jobs are read", func() bool { return len(h.Jobs()) == jobs.n })
+	if held := costtest.Heap() - before; held > 4<<20 || jobs.largest() > 2<<20 {
+		t.Errorf("%d KiB are held, and an answer of %d KiB is read", held>>10, jobs.largest()>>10)
+	}
+	runtime.KeepAlive(h)
 }
