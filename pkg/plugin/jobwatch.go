@@ -20,13 +20,11 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/show"
 	"github.com/jobferry/jobferry/pkg/util/selectors"
-	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 // jobWatch prints Jobs, and then each that users would see differently.
@@ -42,30 +40,10 @@ type jobWatch struct {
 	reasons   *jobview.ReasonsOfKnown
 	// known are the Jobs, as they were printed or left out.
 	known map[jobview.Subject]knownJob
-}
-
-// knownJob is what a row shows of a Job, and what was printed of it; nil: nothing.
-type knownJob struct {
-	row     *batchv1.Job
-	printed *jobview.Status
-}
-
-// rowOf has what users see of a Job, and nothing else of it that may be large.
-func rowOf(job *batchv1.Job) *batchv1.Job {
-	row := &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: job.Namespace, Name: job.Name, UID: job.UID, CreationTimestamp: job.CreationTimestamp, DeletionTimestamp: job.DeletionTimestamp,
-		},
-		Spec: batchv1.JobSpec{
-			ManagedBy: job.Spec.ManagedBy, Suspend: job.Spec.Suspend, Parallelism: job.Spec.Parallelism, Completions: job.Spec.Completions,
-		},
-		Status: job.Status,
-	}
-	if selector := job.Annotations[v1alpha1.AnnotationClusterSelector]; selector != "" {
-		row.Annotations = map[string]string{v1alpha1.AnnotationClusterSelector: text.Clean(selector, text.MaxMessage)}
-	}
-	row.Status.CompletedIndexes, row.Status.FailedIndexes, row.Status.UncountedTerminatedPods = "", nil, nil
-	return row
+	// later comes when Jobs are to be read that an event selects or not; pause is until then, if they
+	// couldn't be read.
+	later <-chan time.Time
+	pause wait.Backoff
 }
 
 // watchJobs prints the Jobs and what changes, until the context ends. listed are those in all
@@ -86,7 +64,7 @@ func (c *cli) watchJobs(
 	}
 	w := &jobWatch{
 		cli: c, hub: hub, flags: f, out: out, table: show.NewTableWriter(c.Out, c.palette()), namespace: found.namespace, workers: workers,
-		known: map[jobview.Subject]knownJob{},
+		known: map[jobview.Subject]knownJob{}, pause: eventsAgain,
 	}
 	w.reasons = jobview.NewReasonsOfKnown(w.knows)
 	for i := range listed {
@@ -166,6 +144,9 @@ func (w *jobWatch) follow(ctx context.Context, jobs, events <-chan watch.Event) 
 				pause = eventsAgain
 			}
 			err = w.takeEvent(ctx, e)
+		case <-w.later:
+			w.later = nil
+			err = w.showAll(ctx)
 		case <-again:
 			if events, err = w.watchEvents(ctx); err != nil {
 				again = time.After(pause.Step())
@@ -185,7 +166,7 @@ func (w *jobWatch) showAll(ctx context.Context) error {
 		return strings.Compare(client.ObjectKeyFromObject(a.row).String(), client.ObjectKeyFromObject(b.row).String())
 	})
 	for _, known := range all {
-		if err := w.showAgain(ctx, known.row); err != nil {
+		if err := w.showAgain(ctx, known); err != nil {
 			return err
 		}
 	}
@@ -194,18 +175,32 @@ func (w *jobWatch) showAll(ctx context.Context) error {
 
 // showAgain prints a known Job if users would see it differently by now. Where more is printed than
 // a row, the hub is asked for that.
-func (w *jobWatch) showAgain(ctx context.Context, row *batchv1.Job) error {
-	if !w.differs(row, false) {
+func (w *jobWatch) showAgain(ctx context.Context, known knownJob) error {
+	if !w.seesReason(known) || !w.differs(known.row, false) {
 		return nil
 	}
 	if w.out.asTable() {
-		return w.print(row)
+		return w.print(known.row)
 	}
 	job := &batchv1.Job{}
-	if err := w.hub.Get(ctx, client.ObjectKeyFromObject(row), job); err != nil || job.UID != row.UID {
-		return client.IgnoreNotFound(err)
+	err := w.hub.Get(ctx, client.ObjectKeyFromObject(known.row), job)
+	if client.IgnoreNotFound(err) != nil {
+		w.known[jobview.SubjectOf(known.row)] = known
+		w.cli.say("warning: the Job %s can't be read: %v", known.row.Name, access.Explain(err))
+		w.later = time.After(w.pause.Step())
+		return nil
+	}
+	w.pause = eventsAgain
+	if err != nil || job.UID != known.row.UID {
+		return nil // the event of its deletion comes
 	}
 	return w.print(job)
+}
+
+// seesReason reports whether users may see a Job's last event: in a row, or as the Job is selected
+// now, or isn't any more.
+func (w *jobWatch) seesReason(known knownJob) bool {
+	return w.out.asTable() || w.isSelected(known.row) != (known.printed != nil)
 }
 
 func (w *jobWatch) takeJob(e watch.Event) error {
@@ -219,14 +214,23 @@ func (w *jobWatch) takeJob(e watch.Event) error {
 	}
 }
 
+// readsAgain is after what time Jobs are read because of events, however many come.
+const readsAgain = time.Second
+
 func (w *jobWatch) takeEvent(ctx context.Context, e watch.Event) error {
 	event, is := e.Object.(*corev1.Event)
 	if !is || e.Type == watch.Deleted || !w.reasons.Note(event) {
 		return nil
 	}
 	of, _, _ := jobview.Read(event)
-	if known, is := w.known[of]; is {
-		return w.showAgain(ctx, known.row)
+	known, is := w.known[of]
+	switch {
+	case !is || !w.seesReason(known):
+		return nil
+	case w.out.asTable():
+		return w.showAgain(ctx, known)
+	case w.later == nil:
+		w.later = time.After(readsAgain)
 	}
 	return nil
 }
@@ -247,7 +251,7 @@ func (w *jobWatch) show(job *batchv1.Job, deleted bool) error {
 func (w *jobWatch) differs(job *batchv1.Job, deleted bool) bool {
 	of, row := jobview.SubjectOf(job), rowOf(job)
 	before := w.known[of].printed
-	selected := w.flags.isOnWorker(row) && w.flags.isInState(row, w.around(row))
+	selected := w.isSelected(row)
 	seen := jobview.Of(row, w.around(row)).Status
 	if deleted {
 		delete(w.known, of)
@@ -265,6 +269,10 @@ func (w *jobWatch) differs(job *batchv1.Job, deleted bool) bool {
 		}
 	}
 	return true
+}
+
+func (w *jobWatch) isSelected(row *batchv1.Job) bool {
+	return w.flags.isOnWorker(row) && w.flags.isInState(row, w.around(row))
 }
 
 func (w *jobWatch) around(job *batchv1.Job) jobview.Around {

@@ -1,6 +1,8 @@
 package plugin
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,16 +15,22 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/jobview/jobviewtest"
+	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/show"
 	"github.com/jobferry/jobferry/pkg/util/costtest"
 )
@@ -128,26 +136,93 @@ func pendingEvent(message string, at time.Time) corev1.Event {
 	return e
 }
 
-// What a Job waits for comes from its events, which change while the Job doesn't. Where more than a
-// row is printed, it's all of the Job.
+// What a Job waits for comes from its events, which change while the Job doesn't.
 func TestWatchTellsWhyAJobWaits(t *testing.T) {
-	for args, want := range map[string][]string{
-		"jobs -w": {"No worker can take the Job now\n", "0/2 clusters available\n"}, "jobs -w -o json": {"\"resourceVersion\": \"6\"", "\"theirs\": \"whole\""},
-	} {
-		h := newHub(t)
-		seen := make(chan struct{})
-		h.answers["/apis/batch/v1/namespaces/team-a/jobs"] = waitingJobs(t, seen, "shards")
-		h.answers["/apis/batch/v1/namespaces/team-a/jobs/shards"] = numbered("shards", "8", func(j *batchv1.Job) { j.Labels = map[string]string{"theirs": "whole"} })
-		pending := pendingEvent("0/2 clusters available", now)
-		h.answers["/api/v1/namespaces/team-a/events"] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			(&fakeHub{t: t}).watchEvents(w, r, pending, seen)
-		})
-		got := h.run(strings.Fields(args)...)
-		for _, text := range want {
-			if !strings.Contains(got.out, text) {
-				t.Errorf("%s: no %q in %+v", args, text, got)
-			}
+	h := newHub(t)
+	seen := make(chan struct{})
+	h.answers["/apis/batch/v1/namespaces/team-a/jobs"] = waitingJobs(t, seen, "shards")
+	pending := pendingEvent("0/2 clusters available", now)
+	h.answers["/api/v1/namespaces/team-a/events"] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		(&fakeHub{t: t}).watchEvents(w, r, pending, seen)
+	})
+	got := h.run("jobs", "-w")
+	for _, text := range []string{"No worker can take the Job now\n", "0/2 clusters available\n"} {
+		if !strings.Contains(got.out, text) {
+			t.Errorf("no %q in %+v", text, got)
 		}
+	}
+}
+
+// A tenant writes very many events about a large Job: where no reasons are shown, it's read only if
+// they change whether it's selected, once for many. That it can't be read ends nothing.
+func TestEventsHaveAJobReadOnce(t *testing.T) {
+	failed := apierrors.NewInternalError(errors.New("not now"))
+	for name, row := range map[string]struct {
+		state        jobview.State
+		answer       error
+		reads, shown int
+		isReadLater  bool
+	}{
+		"all":             {"", nil, 0, 0, false},
+		"it's selected":   {jobview.OutOfTouch, nil, 1, 1, false},
+		"it isn't":        {jobview.Running, nil, 1, 1, false},
+		"it's gone":       {jobview.Running, apierrors.NewNotFound(batchv1.Resource("jobs"), "shards"), 1, 0, false},
+		"it can't be had": {jobview.Running, failed, 1, 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reads := 0
+			hub := interceptor.NewClient(fake.NewClientBuilder().WithScheme(access.Scheme).WithObjects(numbered("shards", "6")).Build(), interceptor.Funcs{
+				Get: func(ctx context.Context, hub client.WithWatch, key client.ObjectKey, job client.Object, _ ...client.GetOption) error {
+					if reads++; row.answer != nil {
+						return row.answer
+					}
+					return hub.Get(ctx, key, job)
+				},
+			})
+			streams, _, out, said := genericiooptions.NewTestIOStreams()
+			w := &jobWatch{
+				cli: &cli{IOStreams: streams, clock: clock.RealClock{}}, hub: hub, flags: &listFlags{}, out: output{genericclioptions.NewPrintFlags("").WithTypeSetter(access.Scheme)},
+				known: map[jobview.Subject]knownJob{}, pause: eventsAgain,
+			}
+			if w.reasons = jobview.NewReasonsOfKnown(w.knows); row.state != "" {
+				w.flags.states = []string{string(row.state)}
+			}
+			*w.out.flags.OutputFormat = "name"
+			if err := w.show(numbered("shards", "6"), false); err != nil {
+				t.Fatal(err)
+			}
+			out.Reset()
+			for i := range 1001 {
+				e := pendingEvent(fmt.Sprint("event ", i), now.Add(time.Duration(i)*time.Second))
+				if e.Reason = v1alpha1.EventDeferred; i%2 == 0 {
+					e.Reason = v1alpha1.EventOutOfTouch
+				}
+				if err := w.takeEvent(t.Context(), watch.Event{Type: watch.Added, Object: &e}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if (w.later != nil) != (row.reads > 0) || reads > 0 {
+				t.Errorf("%d reads at once", reads)
+			}
+			w.later = nil
+			for range 2 {
+				if err := w.showAll(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if (w.later != nil) != row.isReadLater {
+					t.Errorf("it's read later: %v", !row.isReadLater)
+				}
+				if row.isReadLater {
+					break
+				}
+			}
+			if shown := strings.Count(out.String(), "job.batch/shards"); reads != row.reads || shown != row.shown || strings.Contains(said.String(), "not now") != row.isReadLater {
+				t.Errorf("%d reads, %d are shown, it says %s", reads, shown, said)
+			}
+			if row.answer = nil; row.isReadLater && (w.showAll(t.Context()) != nil || !strings.Contains(out.String(), "job.batch/shards")) {
+				t.Errorf("what could be had at last isn't shown: %s", out)
+			}
+		})
 	}
 }
 
@@ -164,6 +239,37 @@ func (h *fakeHub) watchEvents(w http.ResponseWriter, r *http.Request, event core
 	}
 	close(taken) // it's watched from the event on
 	<-r.Context().Done()
+}
+
+// A Job that events select is read a moment later, and again if that fails.
+func TestAJobThatEventsSelect(t *testing.T) {
+	h := newHub(t)
+	h.answers["/apis/jobferry.dev/v1alpha1/workerclusters"] = refusal(http.StatusForbidden, metav1.StatusReasonForbidden, "no", nil)
+	seen, read := make(chan struct{}), make(chan struct{})
+	reads := 0
+	h.answers["/apis/batch/v1/namespaces/team-a/jobs/shards"] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if reads++; reads == 1 {
+			h.answer(w, r, refusal(http.StatusInternalServerError, metav1.StatusReasonInternalError, "not now", nil))
+			return
+		}
+		h.answer(w, r, numbered("shards", "9"))
+		close(read)
+	})
+	list := &batchv1.JobList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []batchv1.Job{*numbered("shards", "6")}}
+	h.answers["/apis/batch/v1/namespaces/team-a/jobs"] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("watch") != "" {
+			<-read
+		}
+		watched(t, list, change("ADDED", numbered("other", "10", isComplete))).ServeHTTP(w, r)
+	})
+	e := pendingEvent("no answer", now)
+	e.Reason = v1alpha1.EventOutOfTouch
+	h.answers["/api/v1/namespaces/team-a/events"] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		(&fakeHub{t: t}).watchEvents(w, r, e, seen)
+	})
+	if got := h.run("jobs", "-w", "-o", "json", "--state", "OutOfTouch,Complete"); !strings.Contains(got.err, "can't be read: not now") || !strings.Contains(got.out, `"name": "shards"`) || !strings.Contains(got.out, `"name": "other"`) {
+		t.Errorf("%+v", got)
+	}
 }
 
 // API servers forget where a watch of events was: it begins anew, and what came meanwhile is shown,
