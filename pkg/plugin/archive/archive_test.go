@@ -261,6 +261,62 @@ func TestDirectoriesCount(t *testing.T) {
 	}
 }
 
+// A stream of very many directories, of which none is made: they are counted, not held.
+func TestDirectoriesArentHeld(t *testing.T) {
+	const n, most = 200_000, 1 << 20
+	from, to := io.Pipe()
+	var held int64
+	go func() {
+		out, before := tar.NewWriter(to), int64(0)
+		for i := range n {
+			if i == 10 {
+				before = costtest.Heap()
+			}
+			if out.WriteHeader(&tar.Header{Name: fmt.Sprintf("r/%d/link", i), Typeflag: tar.TypeSymlink, Linkname: "x"}) != nil {
+				return // it's refused
+			}
+		}
+		held = costtest.Heap() - before
+		_ = to.CloseWithError(out.Close())
+	}()
+	if _, done, err := unpack(t, "r", from, archive.Limits{Bytes: 1 << 20, Members: n + 1}); err != nil || len(done.Skipped) == 0 || held > most {
+		t.Errorf("%d KiB are held: %v", held>>10, err)
+	}
+}
+
+// tar goes through a tree depth first: each of its directories counts once.
+func TestDirectoriesOfATreeCountOnce(t *testing.T) {
+	var tree []member
+	for _, name := range []string{"r/", "r/a/", "r/a/1", "r/a/b/", "r/a/b/c/", "r/a/b/c/2", "r/a/b/3", "r/a/4", "r/ab/", "r/ab/5", "r/6"} {
+		kind := byte(tar.TypeReg)
+		if strings.HasSuffix(name, "/") {
+			kind = tar.TypeDir
+		}
+		tree = append(tree, member{name: "./" + name, kind: kind})
+	}
+	var names []string
+	for i := range 20 {
+		names = append(names, fmt.Sprintf("r/%d", i))
+	}
+	count := func(most int, members ...member) error {
+		_, _, err := unpack(t, "r", stream(t, members...), archive.Limits{Bytes: 1 << 20, Members: most})
+		return err
+	}
+	if err := count(len(tree), tree...); err != nil {
+		t.Error(err)
+	}
+	var deep []member
+	for _, name := range names {
+		deep = append(deep, member{name: name + "/x/y/file"})
+	}
+	if err := count(60, deep...); err == nil || !strings.Contains(err.Error(), "directories") {
+		t.Errorf("61 directories: %v", err)
+	}
+	if err := count(61, deep...); err != nil {
+		t.Errorf("61 directories: %v", err)
+	}
+}
+
 // A long name of many directories takes as long for each of them.
 func TestLongNames(t *testing.T) {
 	named := func(length int) io.Reader {

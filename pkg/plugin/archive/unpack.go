@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/jobferry/jobferry/pkg/util/digest"
 	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
@@ -78,7 +77,7 @@ type Target struct {
 func Unpack(from io.Reader, to Target, limits Limits) (Result, error) {
 	in := tar.NewReader(&limitedStream{from, limits.stream()})
 	var done Result
-	made := map[digest.Digest]struct{}{} // the directories that members are in: their names may have 4 GB
+	directories, before := 0, "." // that of the last member
 	for members := 0; ; members++ {
 		header, err := in.Next()
 		switch {
@@ -90,9 +89,12 @@ func Unpack(from io.Reader, to Target, limits Limits) (Result, error) {
 			return done, fmt.Errorf("%w: a name has %d characters, more than %d", errLimit, len(header.Name), maxName)
 		case members == limits.Members:
 			return done, fmt.Errorf("%w: more than %d files", errLimit, limits.Members)
-		case !makes(made, header.Name, limits.Members):
+		}
+		directory := path.Dir(path.Clean(header.Name))
+		if directories += entered(directory, before); directories > limits.Members {
 			return done, fmt.Errorf("%w: more than %d directories", errLimit, limits.Members)
 		}
+		before = directory
 		if err := to.unpack(in, header, limits.Bytes, &done); err != nil {
 			if at := (*fs.PathError)(nil); errors.As(err, &at) {
 				at.Path = text.Clean(at.Path, maxName) // in one line
@@ -102,19 +104,17 @@ func Unpack(from io.Reader, to Target, limits Limits) (Result, error) {
 	}
 }
 
-// makes adds the directories that a member is in to those that were made, as long as these are at
-// most so many. One name can be of thousands of directories.
-func makes(made map[digest.Digest]struct{}, member string, most int) bool {
-	for dir := path.Dir(path.Clean(member)); dir != "." && dir != "/"; dir = path.Dir(dir) {
-		name := digest.Of(dir)
-		if _, is := made[name]; is {
-			return true
+// entered is how many directories a directory is, or is in, that the one before it isn't and isn't
+// in. tar goes through a tree depth first, and so enters each directory once: none has to be
+// remembered. One name can be of thousands of directories.
+func entered(directory, before string) (n int) {
+	for ; directory != "." && directory != "/"; directory = path.Dir(directory) {
+		if below, is := strings.CutPrefix(before, directory); is && (below == "" || below[0] == '/') {
+			break
 		}
-		if made[name] = struct{}{}; len(made) > most {
-			return false
-		}
+		n++
 	}
-	return true
+	return n
 }
 
 // unpack writes one member.
