@@ -126,6 +126,7 @@ const (
 // JobSet will have.
 func (r *Reconciler) kinOf(ctx context.Context, a *allowance, id group.ID, own types.NamespacedName) ([]group.Kin, error) {
 	var all group.Kinship
+	admissionOf := r.queues.Admissions(ctx)
 	counted, read := map[types.NamespacedName]bool{own: true}, int64(0)
 	for _, key := range r.store.jobsOf(id, maxKin, false) {
 		if key == own || read > maxKinRead {
@@ -140,7 +141,7 @@ func (r *Reconciler) kinOf(ctx context.Context, a *allowance, id group.ID, own t
 		}
 		size := decoded.Size(job)
 		read += size
-		if admission := r.queues.Admission(ctx, job); admission.WantsCapacity(job) {
+		if admission := admissionOf(job); admission.WantsCapacity(job) {
 			all.Add(admission.AsResumed(job), size, key)
 			counted[key] = true
 		}
@@ -153,7 +154,7 @@ func (r *Reconciler) kinOf(ctx context.Context, a *allowance, id group.ID, own t
 		return all.Sorted(), err
 	}
 	for _, kin := range set.Jobs(func(key types.NamespacedName) bool { return counted[key] || r.store.isFinished(key) }) {
-		admission := r.queues.Admission(ctx, kin.Job)
+		admission := admissionOf(kin.Job)
 		all.Add(admission.AsResumed(kin.Job), decoded.Size(kin.Job), kin.Keys...)
 	}
 	return all.Sorted(), nil

@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -236,5 +237,24 @@ func TestALargeGroupThatWaitsMoves(t *testing.T) {
 	w.step(16 * time.Minute)
 	if got := w.store.counted(); got[status{"", jobview.Pending}] > 0 {
 		t.Errorf("where the Jobs are: %v", got)
+	}
+}
+
+// A tenant has a JobSet of very many parts, and very many Workloads that name it as their owner:
+// they're looked for once for all parts.
+func TestAdmissionsOfALargeJobSet(t *testing.T) {
+	var parts []string
+	for i := range 1000 {
+		parts = append(parts, fmt.Sprintf(`{"name":"part-%d","template":{"spec":{"parallelism":%d,"template":{}}}}`, i, i+1))
+	}
+	w := newWorld(t)
+	w.jobSets = map[string]string{"pair": `{"metadata":{"namespace":"team","name":"pair","uid":"uid-of-pair"},"spec":{"replicatedJobs":[` +
+		strings.Join(parts, ",") + `]}}`}
+	w.submits(aJob("pair-part-0-0", ofJobSet))
+	asked := 0
+	w.kueue.asked = func() { asked++ }
+	w.step(time.Second)
+	if asked == 0 || asked > 20 {
+		t.Errorf("Workloads are looked for %d times", asked)
 	}
 }

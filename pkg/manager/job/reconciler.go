@@ -71,6 +71,7 @@ type Reconciler struct {
 // queues is what the controller uses of Kueue's integration.
 type queues interface {
 	Admission(ctx context.Context, job *batchv1.Job) dispatch.Admission
+	Admissions(ctx context.Context) func(*batchv1.Job) dispatch.Admission
 	Synced(job *batchv1.Job) bool
 	PlacementChanged(job types.NamespacedName)
 }

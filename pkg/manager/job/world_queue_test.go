@@ -29,6 +29,10 @@ func (q *fakeQueues) Admission(_ context.Context, job *batchv1.Job) dispatch.Adm
 	}
 	return q.admissions[job.Name]
 }
+
+func (q *fakeQueues) Admissions(context.Context) func(*batchv1.Job) dispatch.Admission {
+	return func(job *batchv1.Job) dispatch.Admission { return q.admissions[job.Name] }
+}
 func (q *fakeQueues) Synced(*batchv1.Job) bool { return !q.unsynced }
 func (q *fakeQueues) PlacementChanged(job types.NamespacedName) {
 	q.changed = append(q.changed, job.Name)

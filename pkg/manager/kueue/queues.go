@@ -8,6 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/group"
@@ -62,10 +63,26 @@ func (q *Queues) Synced(job *batchv1.Job) bool {
 
 // Admission is what Kueue decides about a Job, from caches.
 func (q *Queues) Admission(ctx context.Context, job *batchv1.Job) dispatch.Admission {
-	if s := q.session.Load(); s != nil {
-		return s.admission(ctx, job, s.workloadOf(ctx, job))
+	return q.Admissions(ctx)(job)
+}
+
+// Admissions is Admission for Jobs of one namespace that are looked at together. It finds the
+// Workload of an owner once: a tenant may have made very many, and a JobSet has many Jobs.
+func (q *Queues) Admissions(ctx context.Context) func(*batchv1.Job) dispatch.Admission {
+	s := q.session.Load()
+	if s == nil {
+		return func(*batchv1.Job) dispatch.Admission { return dispatch.Admission{} }
 	}
-	return dispatch.Admission{}
+	found := map[types.UID]*kueue.Workload{}
+	ofOwner := func(ctx context.Context, namespace string, uid types.UID) *kueue.Workload {
+		w, known := found[uid]
+		if !known {
+			w = s.workloadOfOwner(ctx, namespace, uid)
+			found[uid] = w
+		}
+		return w
+	}
+	return func(job *batchv1.Job) dispatch.Admission { return s.admission(ctx, job, workloadOf(ctx, job, ofOwner)) }
 }
 
 // PlacementChanged has the admission checks of a Job's Workload reconciled.

@@ -18,12 +18,14 @@ import (
 // All of these read the session's cache. What they return is shared, and must not be changed.
 
 // workloadOf is the Workload of a Job, or of its JobSet; nil: none.
-func (s *session) workloadOf(ctx context.Context, job *batchv1.Job) *kueue.Workload {
-	if w := s.workloadOfOwner(ctx, job.Namespace, job.UID); w != nil {
+func workloadOf(
+	ctx context.Context, job *batchv1.Job, ofOwner func(ctx context.Context, namespace string, uid types.UID) *kueue.Workload,
+) *kueue.Workload {
+	if w := ofOwner(ctx, job.Namespace, job.UID); w != nil {
 		return w
 	}
 	if ref := metav1.GetControllerOfNoCopy(job); ref != nil && group.OfOwner(job.Namespace, ref).JobSet {
-		return s.workloadOfOwner(ctx, job.Namespace, ref.UID)
+		return ofOwner(ctx, job.Namespace, ref.UID)
 	}
 	return nil
 }

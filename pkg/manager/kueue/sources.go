@@ -122,7 +122,7 @@ func (r *workloadReconciler) enqueueJobOf(w *kueue.Workload) {
 }
 
 func (r *workloadReconciler) workloadRequests(ctx context.Context, job *batchv1.Job) []ctrl.Request {
-	if w := r.workloadOf(ctx, job); w != nil {
+	if w := workloadOf(ctx, job, r.workloadOfOwner); w != nil {
 		return []ctrl.Request{{NamespacedName: client.ObjectKeyFromObject(w)}}
 	}
 	return nil
