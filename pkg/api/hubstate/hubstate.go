@@ -136,10 +136,22 @@ func get(conditions []batchv1.JobCondition, key Key, created metav1.Time) string
 	}
 	for line := range strings.SplitSeq(c.Message, "\n") {
 		if value, is := strings.CutPrefix(line, string(key)); is && strings.HasPrefix(value, "=") {
-			return unquoted(value[1:])
+			return alone(unquoted(value[1:]))
 		}
 	}
 	return ""
+}
+
+// maxName is more than the name of a worker has, or a time.
+const maxName = 256
+
+// alone is a value that may be remembered, such as a worker's name: the message from which it was
+// read isn't held with it, which may have a megabyte.
+func alone(value string) string {
+	if len(value) > maxName {
+		return value
+	}
+	return strings.Clone(value)
 }
 
 func placement(conditions []batchv1.JobCondition, reason string, created metav1.Time) string {

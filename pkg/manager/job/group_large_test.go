@@ -21,6 +21,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/group"
 	"github.com/jobferry/jobferry/pkg/manager/line"
+	"github.com/jobferry/jobferry/pkg/manager/packed"
 	"github.com/jobferry/jobferry/pkg/util/digest"
 	"github.com/jobferry/jobferry/pkg/util/queue"
 )
@@ -256,5 +257,30 @@ func TestAdmissionsOfALargeJobSet(t *testing.T) {
 	w.step(time.Second)
 	if asked == 0 || asked > 20 {
 		t.Errorf("Workloads are looked for %d times", asked)
+	}
+}
+
+// A tenant writes much into the status of the Jobs of a group. Of a worker that one of them leaves,
+// only the name is remembered, and not all that the hub has answered beside it.
+func TestLittleIsKeptOfWhatAGroupLeaves(t *testing.T) {
+	const jobs, large = 50, 1 << 20
+	s := newStore(line.NewRuntimes())
+	before := heap().HeapAlloc
+	for i := range jobs {
+		job := aJob(fmt.Sprint("job-", i), inGroup("pair"))
+		job.UID = types.UID(job.Name)
+		s.observe(job, noon)
+		answer := job.DeepCopy()
+		hubstate.Set(answer, hubstate.Changes{hubstate.Cluster: "a", hubstate.MovedFrom: "b", hubstate.Usage: strings.Repeat("x", large)})
+		seen := answer.DeepCopy()
+		packed.MakeStub(seen)
+		s.open(keyOf(job)).wrote(answer, noon)
+		s.observe(seen, noon)
+	}
+	if took := int64(heap().HeapAlloc) - int64(before); took > jobs*large/10 { //nolint:gosec // no heap has 2^63 bytes
+		t.Errorf("%d KiB are held of each Job", took/jobs>>10)
+	}
+	if on := s.placesOf(group.ID{Namespace: "team", Name: "pair"}); len(on) != 1 || on[0].Worker != "a" {
+		t.Errorf("the group is in %v", on)
 	}
 }
