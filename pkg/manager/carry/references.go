@@ -52,10 +52,9 @@ func (s refSet) visit(part reflect.Value) {
 			s.visit(part.Index(i))
 		}
 	case reflect.Struct:
-		for i := range part.NumField() {
-			switch field := part.Field(i); {
-			case !part.Type().Field(i).IsExported():
-			case field.Kind() == reflect.Struct:
+		for _, i := range leading[part.Type()] {
+			switch field := part.Field(i); field.Kind() {
+			case reflect.Struct:
 				s.visit(field.Addr())
 			default:
 				s.visit(field)
@@ -63,6 +62,39 @@ func (s refSet) visit(part reflect.Value) {
 		}
 	default: // a leaf, or a map, which has none
 	}
+}
+
+// leading has, by the types of structs in a Pod's spec, the fields in which there may be a
+// reference: a Pod may have 100,000 volumes and containers, whose other fields aren't looked at.
+var leading = leadingIn(reflect.TypeFor[corev1.PodSpec]())
+
+func leadingIn(spec reflect.Type) map[reflect.Type][]int {
+	all := map[reflect.Type][]int{}
+	var leads func(reflect.Type) bool
+	leads = func(t reflect.Type) bool {
+		switch t.Kind() {
+		case reflect.Slice, reflect.Pointer:
+			return leads(t.Elem())
+		case reflect.Struct:
+			if isRef := newRefSet().addOf(reflect.New(t).Interface()); isRef {
+				return true
+			}
+			fields, known := all[t]
+			if !known {
+				for i := range t.NumField() {
+					if field := t.Field(i); field.IsExported() && leads(field.Type) {
+						fields = append(fields, i)
+					}
+				}
+				all[t] = fields
+			}
+			return len(fields) > 0
+		default:
+			return false
+		}
+	}
+	leads(spec)
+	return all
 }
 
 // addOf adds what is a reference itself, and reports whether it's one.
