@@ -116,9 +116,16 @@ func (r *workloadReconciler) enqueueJobOf(w *kueue.Workload) {
 	if len(w.Status.AdmissionChecks) == 0 {
 		return
 	}
-	if jobs, err := r.jobsOf(w); err == nil {
-		r.jobs.EnqueueRelated(jobs...)
+	enqueue := func() {
+		if jobs, err := r.jobsOf(w); err == nil {
+			r.jobs.EnqueueRelated(jobs...)
+		}
 	}
+	if of, is := ownerOf(w); is && of.group.JobSet {
+		r.changes.add(of.group, enqueue)
+		return
+	}
+	enqueue()
 }
 
 func (r *workloadReconciler) workloadRequests(ctx context.Context, job *batchv1.Job) []ctrl.Request {

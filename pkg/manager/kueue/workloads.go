@@ -41,6 +41,7 @@ type workloadReconciler struct {
 	// guards its changes.
 	looked   *expiring.Expiring
 	pacing   sync.Mutex
+	changes  groupChanges
 	flapping *flapping.Pace
 }
 
