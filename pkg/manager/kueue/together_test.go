@@ -22,8 +22,9 @@ type countedJobs struct {
 
 func (c *countedJobs) EnqueueRelated(...types.NamespacedName) { c.enqueued++ }
 
-// A tenant has very many Workloads that all stand for one JobSet, and deletes them at once: its Jobs
-// are looked at for the first, and then once a second. Those of another JobSet don't wait for that.
+// A tenant has very many Workloads that all stand for one JobSet, and deletes them at once: its
+// Jobs are looked at for the first, and then once a second. Those of another JobSet don't wait for
+// that.
 func TestManyWorkloadsOfAJobSetGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		jobs := &countedJobs{}

@@ -110,9 +110,9 @@ func (r *workloadReconciler) Reconcile(ctx context.Context, request ctrl.Request
 	return result, nil
 }
 
-// jobPace is the time for each Job of the JobSets whose Workloads are looked at in a namespace: each
-// is unpacked, in up to 0.3 ms. jobsAhead are looked at at once, and pause is the least time that
-// the Workloads wait which come then: there may be very many.
+// jobPace is the time for each Job of the JobSets whose Workloads are looked at in a namespace:
+// each is unpacked, in up to 0.3 ms. jobsAhead are looked at at once, and pause is the least time
+// that the Workloads wait which come then: there may be very many.
 const (
 	jobPace   = time.Millisecond
 	jobsAhead = 1000
