@@ -134,12 +134,15 @@ func get(conditions []batchv1.JobCondition, key Key, created metav1.Time) string
 	if c == nil {
 		return ""
 	}
-	for line := range strings.SplitSeq(c.Message, "\n") {
-		if value, is := strings.CutPrefix(line, string(key)); is && strings.HasPrefix(value, "=") {
-			return alone(unquoted(value[1:]))
+	// Whoever may write a status can give it a million lines: none of them is looked at by itself.
+	value, is := strings.CutPrefix(c.Message, string(key)+"=")
+	if !is {
+		if _, value, is = strings.Cut(c.Message, "\n"+string(key)+"="); !is {
+			return ""
 		}
 	}
-	return ""
+	value, _, _ = strings.Cut(value, "\n")
+	return alone(unquoted(value))
 }
 
 // maxName is more than the name of a worker has, or a time.

@@ -174,3 +174,38 @@ func TestWaits(t *testing.T) {
 		t.Errorf("placed no more: %+v", job.Status.Conditions)
 	}
 }
+
+// A value is found in a message of very many lines in about the time of a walk over its bytes: that
+// is done under a lock.
+func TestMessagesOfVeryManyLinesAreCheap(t *testing.T) {
+	job := &batchv1.Job{}
+	for name, message := range map[string]string{
+		"empty lines": strings.Repeat("\n", 1<<20), "like a key": strings.Repeat("\nmoved-at", 1<<17), "nearly a key": strings.Repeat("\nmoved-from", 1<<17),
+	} {
+		job.Status.Conditions = []batchv1.JobCondition{{Type: State, Message: message + "\nmoved-from=b\nvanished=c"}}
+		if got := Get(job, MovedFrom) + Get(job, Vanished); got != "bc" {
+			t.Errorf("%s: got %q", name, got)
+		}
+		var lines int
+		walk := shortest(func() {
+			for i := range len(message) {
+				if message[i] == '\n' {
+					lines++
+				}
+			}
+		})
+		if read := shortest(func() { Get(job, MovedFrom) }); read > 5*walk {
+			t.Errorf("%s: a value is found in %s, and the bytes are walked over in %s", name, read, walk)
+		}
+	}
+}
+
+func shortest(call func()) time.Duration {
+	least := time.Hour
+	for range 10 {
+		start := time.Now()
+		call()
+		least = min(least, time.Since(start))
+	}
+	return least
+}
