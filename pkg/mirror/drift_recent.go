@@ -27,11 +27,12 @@ func (PatchRecent) action() {}
 
 // Diff names the change: equal changes of one mirror have equal diffs.
 func (p PatchRecent) Diff() string {
-	text := "recent:"
+	var text strings.Builder
+	text.WriteString("recent:")
 	for _, path := range p.Fields {
-		text += " " + path + "=" + p.wanted[path]
+		text.WriteString(" " + path + "=" + p.wanted[path])
 	}
-	return text
+	return text.String()
 }
 
 // Bytes returns a JSON patch (RFC 6902) with the mirror's UID as precondition.
@@ -40,9 +41,10 @@ func (p PatchRecent) Bytes(whole *Whole, m *batchv1.Job) []byte {
 	rec, _ := readRecord(m)
 	rec.Recent, rec.Generation = maps.Clone(rec.Recent), whole.Job.Generation
 	operations := []operation{{"op": "test", "path": "/metadata/uid", "value": m.UID}}
+	spec := whole.spec()
 	for _, path := range p.Fields {
 		pointer := "/" + strings.ReplaceAll(path, ".", "/")
-		value := whole.at(path)
+		value := valueAt(spec, path)
 		if value == nil {
 			operations = append(operations, operation{"op": "remove", "path": pointer})
 			delete(rec.Recent, path)

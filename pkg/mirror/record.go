@@ -42,10 +42,17 @@ func newRecord(hub *batchv1.Job, spec *batchv1.JobSpec, keys HubKeys) record {
 	}
 }
 
-// readRecord returns false for a mirror whose record is missing or unreadable.
+// maxRecent is how many recent fields a record may have: a release of Kubernetes adds some ten.
+const maxRecent = 256
+
+// readRecord returns false for a mirror whose record is missing or unreadable, or has more recent
+// fields than Jobs have: the worker has made them up, and each would be looked for in the Job.
 func readRecord(mirror *batchv1.Job) (record, bool) {
 	var rec record
 	err := json.Unmarshal([]byte(mirror.Annotations[v1alpha1.AnnotationProjected]), &rec)
+	if len(rec.Recent) > maxRecent {
+		return record{}, false
+	}
 	return rec, err == nil && rec.Scheduling != "" && rec.Resources != ""
 }
 

@@ -66,9 +66,9 @@ func (w *Whole) spec() []byte {
 	return mustMarshal(&w.Job.Spec)
 }
 
-// at returns the value at a path outside of lists; nil: there is none.
-func (w *Whole) at(path string) json.RawMessage {
-	return jsonscan.Member(w.spec(), strings.Split(path, ".")[1:]...) // after "spec"
+// valueAt returns the value at a path outside of lists; nil: there is none.
+func valueAt(spec []byte, path string) json.RawMessage {
+	return jsonscan.Member(spec, strings.Split(path, ".")[1:]...) // after "spec"
 }
 
 // Values counts the values in the Job's spec.
