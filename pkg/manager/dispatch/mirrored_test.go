@@ -276,6 +276,14 @@ func TestUnmetOfManyFields(t *testing.T) {
 	}
 }
 
+// A worker names a field of very many bytes, or keeps a label with such a name: little is kept.
+func TestUnmetOfALongField(t *testing.T) {
+	long := mirror.Note{Field: "spec." + strings.Repeat("a", 300<<10), Message: "changed back"}
+	if kept := (Unmet{}).Again("a", []mirror.Note{long}, noon).Notes; len(kept[0].Field) > maxUnmetField {
+		t.Errorf("%d bytes are kept", len(kept[0].Field))
+	}
+}
+
 func TestUnmetAgain(t *testing.T) {
 	u := Unmet{}.Again("a", nil, noon).Again("a", nil, noon.Add(time.Second))
 	if u.Tries != (Attempts{2, noon.Add(time.Second)}) {

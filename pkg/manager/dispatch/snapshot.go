@@ -20,6 +20,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 	"github.com/jobferry/jobferry/pkg/placement"
 	"github.com/jobferry/jobferry/pkg/util/digest"
+	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 // Snapshot is all that a decision is made from: values, read once.
@@ -228,9 +229,9 @@ type Unmet struct {
 	Tries Attempts
 }
 
-// maxUnmetNotes is how many notes of a patch are kept: a Job may have tens of thousands of
-// annotations.
-const maxUnmetNotes = 20
+// maxUnmetNotes is how many notes of a patch are kept, and maxUnmetField how many bytes of a field's
+// name: a Job may have tens of thousands of annotations, and a worker may name one of any length.
+const maxUnmetNotes, maxUnmetField = 20, 512
 
 // Again returns the patch after one more attempt, which came out like this.
 func (u Unmet) Again(diff string, notes []mirror.Note, now time.Time) Unmet {
@@ -238,10 +239,14 @@ func (u Unmet) Again(diff string, notes []mirror.Note, now time.Time) Unmet {
 	if u.Diff != of {
 		u.Tries.Count = 0
 	}
-	if more := len(notes) - maxUnmetNotes; more > 0 {
-		notes = append(slices.Clone(notes[:maxUnmetNotes]), mirror.Note{Field: fmt.Sprintf("%d more fields", more), Message: "likewise"})
+	kept := slices.Clone(notes[:min(len(notes), maxUnmetNotes)])
+	for i := range kept {
+		kept[i].Field = text.Clean(kept[i].Field, maxUnmetField)
 	}
-	return Unmet{Diff: of, Notes: notes, Tries: Attempts{Count: u.Tries.Count + 1, Last: now}}
+	if more := len(notes) - maxUnmetNotes; more > 0 {
+		kept = append(kept, mirror.Note{Field: fmt.Sprintf("%d more fields", more), Message: "likewise"})
+	}
+	return Unmet{Diff: of, Notes: kept, Tries: Attempts{Count: u.Tries.Count + 1, Last: now}}
 }
 
 // wait is how long a patch has to wait, as the worker did not take it before; zero or less: not at
