@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"maps"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -64,14 +63,16 @@ func (s slimming) job(object any) (any, error) {
 // one of 1.5 MB that takes twenty times as much.
 const maxHeldJob = 32 << 10
 
-// weightOf is what a Job takes, but for the lists of its indexes. These are long texts, which take
-// no more than they have bytes, and tenants don't write them.
+// freeLists is how many bytes of the lists of a shard's indexes don't weigh.
+const freeLists = 64 << 10
+
+// weightOf is what a Job takes, but for lists that are long with its Pods: those of its status, and
+// those of a shard's indexes, which anybody may write.
 func weightOf(job *batchv1.Job) int64 {
-	rest := batchv1.Job{ObjectMeta: job.ObjectMeta, Spec: job.Spec}
-	rest.Annotations = maps.Clone(job.Annotations)
-	delete(rest.Annotations, v1alpha1.AnnotationIndexes)
-	delete(rest.Annotations, v1alpha1.AnnotationIndexesObserved)
-	return decoded.Size(&rest)
+	rest := *job
+	rest.Status.CompletedIndexes, rest.Status.FailedIndexes, rest.Status.UncountedTerminatedPods = "", nil, nil
+	lists := len(job.Annotations[v1alpha1.AnnotationIndexes]) + len(job.Annotations[v1alpha1.AnnotationIndexesObserved])
+	return decoded.Size(&rest) - int64(min(lists, freeLists))
 }
 
 // isOutline reports whether a Job is one of outlineOf: all others have a container. An unfinished

@@ -189,10 +189,22 @@ func TestListsOfIndexesDontWeigh(t *testing.T) {
 	long := strings.Repeat("1,3,", 50_000)
 	job := slimJob(t, aJob(func(j *batchv1.Job) {
 		j.Status.CompletedIndexes = long
-		j.Annotations = map[string]string{v1alpha1.AnnotationIndexes: long, v1alpha1.AnnotationIndexesObserved: long}
+		j.Annotations = map[string]string{v1alpha1.AnnotationIndexes: long[:16<<10], v1alpha1.AnnotationIndexesObserved: long[:16<<10]}
 	}), DefaultOptions())
-	if isOutline(job) || job.Annotations[v1alpha1.AnnotationIndexes] != long {
+	if isOutline(job) || job.Annotations[v1alpha1.AnnotationIndexes] != long[:16<<10] {
 		t.Error("an outline of it is held")
+	}
+}
+
+// Anybody may give a Job lists of indexes of 256 KiB, and a hub conditions of any size.
+func TestLongListsOfOthersWeigh(t *testing.T) {
+	for name, is := range map[string]func(*batchv1.Job){
+		"indexes":    func(j *batchv1.Job) { j.Annotations = map[string]string{v1alpha1.AnnotationIndexes: strings.Repeat("1,3,", 50_000)} },
+		"conditions": func(j *batchv1.Job) { j.Status.Conditions = make([]batchv1.JobCondition, 10_000) },
+	} {
+		if !isOutline(slimJob(t, aJob(is), DefaultOptions())) {
+			t.Errorf("%s: all of the Job is held", name)
+		}
 	}
 }
 
