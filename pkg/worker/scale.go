@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/util/pages"
 	"github.com/jobferry/jobferry/pkg/util/text"
 	"github.com/jobferry/jobferry/pkg/util/wake"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
@@ -172,12 +173,24 @@ func (s *jobSync) untrackUnended(ctx context.Context, p *corev1.Pod) error {
 	if !apierrors.IsConflict(err) {
 		return err
 	}
-	var live corev1.Pod
-	if err := s.live.Get(ctx, client.ObjectKeyFromObject(p), &live); err != nil {
-		return err
+	live, failed := s.livePod(ctx, client.ObjectKeyFromObject(p))
+	if failed != nil {
+		return failed
 	}
-	if live.UID != p.UID || plan.Ended(&live) {
+	if live.UID != p.UID || plan.Ended(live) {
 		return err
 	}
 	return s.pods.untrack(ctx, p, live.ResourceVersion)
+}
+
+// livePod reads a Pod from the API server. Large ones are read one at a time.
+func (r *reconciler) livePod(ctx context.Context, key client.ObjectKey) (*corev1.Pod, error) {
+	p := &corev1.Pod{}
+	err := r.live.Get(pages.Within(ctx, maxAnswer), key, p)
+	if pages.IsTooLarge(err) {
+		r.largePods.Lock()
+		defer r.largePods.Unlock()
+		err = r.live.Get(ctx, key, p)
+	}
+	return p, err
 }

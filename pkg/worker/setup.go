@@ -68,8 +68,11 @@ func addJobs(mgr manager.Manager, t *takeover, o Options, m *metrics) error {
 	name, controllerOptions := o.names().jobs, controllerOptions(o)
 	q := queue.New(name, controllerOptions.RateLimiter)
 	controllerOptions.NewQueue = queue.Use(q)
-	pods := podWriter{client: mgr.GetClient(), finalizer: o.TrackingFinalizer}
-	live, err := client.New(pages.Bounded(mgr.GetConfig()), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	pods, err := newPodWriter(mgr.GetConfig(), liveOptions(mgr), o.TrackingFinalizer)
+	if err != nil {
+		return err
+	}
+	live, err := client.New(pages.Bounded(mgr.GetConfig()), liveOptions(mgr))
 	if err != nil {
 		return fmt.Errorf("client without a cache: %w", err)
 	}
@@ -89,6 +92,11 @@ func addJobs(mgr manager.Manager, t *takeover, o Options, m *metrics) error {
 		WithOptions(controllerOptions).Complete(r)
 }
 
+// liveOptions are those of a client without a cache.
+func liveOptions(mgr manager.Manager) client.Options {
+	return client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()}
+}
+
 // turnIn is a turn of Jobs that are enqueued with a priority.
 func turnIn(q queue.Queue, priority int) *turns.Turn {
 	return turns.NewTurn(func(key types.NamespacedName) {
@@ -100,9 +108,12 @@ func addOrphans(mgr manager.Manager, t *takeover, o Options, m *metrics) error {
 	name, controllerOptions := o.names().orphans, controllerOptions(o)
 	q := queue.New(name, controllerOptions.RateLimiter)
 	controllerOptions.NewQueue = queue.Use(q)
+	pods, err := newPodWriter(mgr.GetConfig(), liveOptions(mgr), o.TrackingFinalizer)
+	if err != nil {
+		return err
+	}
 	r := &orphans{
-		client: mgr.GetClient(), metadata: jobMetadata{mgr.GetAPIReader(), turnIn(q, 0)}, cached: t, options: o, gone: lru.New(goneJobs),
-		pods: podWriter{client: mgr.GetClient(), finalizer: o.TrackingFinalizer},
+		client: mgr.GetClient(), metadata: jobMetadata{mgr.GetAPIReader(), turnIn(q, 0)}, cached: t, pods: pods, options: o, gone: lru.New(goneJobs),
 	}
 	return builder.ControllerManagedBy(mgr).Named(name).
 		WatchesRawSource(t.watch(mgr, m, watchedPods, r.podEvents())).

@@ -199,7 +199,9 @@ func TestListsOfIndexesDontWeigh(t *testing.T) {
 // Anybody may give a Job lists of indexes of 256 KiB, and a hub conditions of any size.
 func TestLongListsOfOthersWeigh(t *testing.T) {
 	for name, is := range map[string]func(*batchv1.Job){
-		"indexes":    func(j *batchv1.Job) { j.Annotations = map[string]string{v1alpha1.AnnotationIndexes: strings.Repeat("1,3,", 50_000)} },
+		"indexes": func(j *batchv1.Job) {
+			j.Annotations = map[string]string{v1alpha1.AnnotationIndexes: strings.Repeat("1,3,", 50_000)}
+		},
 		"conditions": func(j *batchv1.Job) { j.Status.Conditions = make([]batchv1.JobCondition, 10_000) },
 	} {
 		if !isOutline(slimJob(t, aJob(is), DefaultOptions())) {
