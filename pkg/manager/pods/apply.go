@@ -18,6 +18,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/workerpanic"
+	"github.com/jobferry/jobferry/pkg/util/decoded"
+	"github.com/jobferry/jobferry/pkg/util/pages"
 )
 
 // lookAgain is when to look again at what nothing tells of.
@@ -48,7 +50,24 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if wait := r.pace.take(at, s.name, s.now); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
-	return r.apply(ctx, s, action)
+	var result ctrl.Result
+	wait, err = r.inTurn(s, s.shadow.size() > 0, func() (int64, error) {
+		var err error
+		result, err = r.apply(ctx, s, action)
+		return s.shadow.size(), err // the hub has answered with all of it
+	})
+	return ctrl.Result{RequeueAfter: max(wait, result.RequeueAfter)}, err
+}
+
+// inTurn does what takes much memory for a Pod when it's the turn of its namespace; see models.
+// Before, it returns after which time to come again.
+func (r *reconciler) inTurn(s *seen, isLarge bool, do func() (bytes int64, err error)) (wait time.Duration, err error) {
+	if !isLarge || s.hasTurn {
+		_, err := do()
+		return 0, err
+	}
+	s.hasTurn = true
+	return r.models.inTurn(s.name.Namespace, s.now, do)
 }
 
 func (r *reconciler) apply(ctx context.Context, s *seen, action Action) (ctrl.Result, error) {
@@ -182,7 +201,18 @@ func (r *reconciler) isMeant(ctx context.Context, s *seen) (bool, error) {
 	job := &metav1.PartialObjectMetadata{}
 	job.SetGroupVersionKind(batchv1.SchemeGroupVersion.WithKind("Job"))
 	key := types.NamespacedName{Namespace: s.name.Namespace, Name: s.pod.Job}
-	if err := r.live.Get(ctx, key, job); err != nil {
+	err := r.live.Get(pages.Within(ctx, maxShadow), key, job)
+	if pages.IsTooLarge(err) {
+		var wait time.Duration
+		wait, err = r.inTurn(s, true, func() (int64, error) {
+			err := r.live.Get(ctx, key, job)
+			return decoded.Size(job), err
+		})
+		if wait > 0 {
+			return false, nil // it isn't known yet
+		}
+	}
+	if err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
 	if job.UID != s.shadow.job || job.DeletionTimestamp != nil {

@@ -23,6 +23,8 @@ type seen struct {
 	name types.NamespacedName
 	in   *clusters.Worker
 	of   *batchv1.Job // as the cache has it; nil: there is none
+	// hasTurn: it may take much memory now.
+	hasTurn bool
 }
 
 // gather reads all that is known of a Pod; nil: there is nothing to decide, or not yet.

@@ -33,8 +33,8 @@ var errAnotherJob = errors.New("it's another Job by now")
 
 // models are what the shadows of Jobs are made of. A Job whose Pod template the cache hasn't is
 // large, or has ended: it's read from the hub, and the models of the last ones are kept. Of one
-// namespace, one Job is read at a time, and so many bytes in a second. Nobody waits for a read of
-// another: who can't read now is told when to ask again.
+// namespace, one Job, or large Pod, is read at a time, and so many bytes in a second. Nobody waits
+// for a read of another: who can't read now is told when to ask again.
 type models struct {
 	live client.Reader
 	kept *lru.Cache // by UID
@@ -60,21 +60,32 @@ func (m *models) get(ctx context.Context, job *batchv1.Job, now time.Time) (mode
 		model, _ = known.(*batchv1.Job)
 		return model, 0, nil
 	}
-	if wait := m.begin(job.Namespace, now); wait > 0 {
-		return nil, wait, nil
-	}
 	live := &batchv1.Job{}
-	defer func() { m.end(job.Namespace, decoded.Size(live), now) }()
-	err = m.live.Get(ctx, client.ObjectKeyFromObject(job), live)
+	wait, err = m.inTurn(job.Namespace, now, func() (int64, error) {
+		err := m.live.Get(ctx, client.ObjectKeyFromObject(job), live)
+		return decoded.Size(live), err
+	})
 	switch {
-	case client.IgnoreNotFound(err) != nil:
-		return nil, 0, err
+	case wait > 0, client.IgnoreNotFound(err) != nil:
+		return nil, wait, err
 	case err != nil, live.UID != job.UID:
 		return nil, 0, errAnotherJob
 	}
 	model = modelOf(live)
 	m.kept.Add(job.UID, model)
 	return model, 0, nil
+}
+
+// inTurn reads what is large of a namespace, if that can be read now; else it returns after which
+// time it may be.
+func (m *models) inTurn(namespace string, now time.Time, read func() (bytes int64, err error)) (wait time.Duration, err error) {
+	if wait := m.begin(namespace, now); wait > 0 {
+		return wait, nil
+	}
+	var bytes int64
+	defer func() { m.end(namespace, bytes, now) }()
+	bytes, err = read()
+	return 0, err
 }
 
 // begin returns how long no Job of a namespace can be read; zero: one is being read from now on.

@@ -21,6 +21,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/namespaces"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/util/pages"
 	"github.com/jobferry/jobferry/pkg/util/queue"
 )
 
@@ -97,13 +98,14 @@ func New(mgr ctrl.Manager, recorder events.EventRecorder, options Options) (*Con
 	}
 	hub, err := of(writesPerSecond)
 	forNodes, also := of(nodeWrites)
+	live, too := client.New(pages.Bounded(mgr.GetConfig()), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	ip, isIP := netip.ParseAddr(options.Address)
-	if err := errors.Join(err, also, isIP); err != nil {
+	if err := errors.Join(err, also, too, isIP); err != nil {
 		return nil, fmt.Errorf("pods: %w", err)
 	}
 	r := &reconciler{
-		options: options, clock: clock.RealClock{}, hub: hub, live: mgr.GetAPIReader(), cache: mgr.GetCache(), recorder: recorder,
-		queue: queue.WithBacklog(queue.New(controllerName, nil)), pace: newPace(), models: newModels(mgr.GetAPIReader()), woken: make(chan struct{}, 1),
+		options: options, clock: clock.RealClock{}, hub: hub, live: live, cache: mgr.GetCache(), recorder: recorder,
+		queue: queue.WithBacklog(queue.New(controllerName, nil)), pace: newPace(), models: newModels(live), woken: make(chan struct{}, 1),
 		namespaces: map[string]shownNamespace{}, namespacesSeen: func() bool { return false },
 	}
 	r.nodes = newNodes(forNodes, r.cache, r.clock, address{ip, options.Port})

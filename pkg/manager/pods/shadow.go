@@ -161,7 +161,12 @@ type shadow struct {
 	// kept: it has finalizers.
 	kept  bool
 	grace int32
+	// bytes are what a large one takes when it's decoded; zero: it's none.
+	bytes int64
 }
+
+// maxShadow is how many bytes of protobuf a Pod has that isn't large: its tenant can make it so.
+const maxShadow = 128 << 10
 
 // shadowOf returns what is held of a Pod on the Node of a worker.
 func shadowOf(pod *corev1.Pod, worker string) *shadow {
@@ -174,6 +179,9 @@ func shadowOf(pod *corev1.Pod, worker string) *shadow {
 	for i := range pod.Status.Conditions {
 		c := &pod.Status.Conditions[i]
 		s.disrupted = s.disrupted || c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue
+	}
+	if pod.Size() > maxShadow {
+		s.bytes = decoded.Size(pod)
 	}
 	of := types.UID(pod.Annotations[v1alpha1.AnnotationPodUID])
 	if pod.Labels[v1alpha1.LabelShadow] != "true" || of == "" || len(of) > objectnames.MaxUID {
@@ -229,6 +237,14 @@ func (s *shadow) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKi
 func (s *shadow) DeepCopyObject() runtime.Object {
 	c := *s
 	return &c
+}
+
+// size is what it takes when it's decoded, if it's large.
+func (s *shadow) size() int64 {
+	if s == nil {
+		return 0
+	}
+	return s.bytes
 }
 
 // over reports whether it has ended, as the hub has it.
