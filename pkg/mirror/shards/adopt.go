@@ -40,7 +40,7 @@ func (p Placement) Adopt(hub *batchv1.Job, mirrors []Mirror) (next Placement, ad
 // adoptable returns the shard of a mirror.
 func adoptable(hub *batchv1.Job, m Mirror) (s Shard, is bool) {
 	amount, err := ParseAmount(m.Job.Annotations[v1alpha1.AnnotationIndexes], Indexed(hub))
-	part := min(ptr.Deref(m.Job.Spec.Parallelism, 1), ptr.Deref(hub.Spec.Parallelism, 1))
+	part := max(min(ptr.Deref(m.Job.Spec.Parallelism, 1), ptr.Deref(hub.Spec.Parallelism, 1)), 0)
 	s = Shard{Worker: m.Worker, Amount: amount, State: State{Parallelism: part}}
 	if err != nil || amount.Len() == 0 || s.IsOutdated(hub, m.Job) {
 		return s, false

@@ -7,6 +7,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/hubstate"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
@@ -28,6 +29,8 @@ func TestAdopt(t *testing.T) {
 		"of different times": {[]Mirror{ofShard(hub, "a", "0-9", 6), ofShard(hub, "b", "10-14", 5)}, "a 0-9 (4); b 10-14 (5)"},
 		"a worker that lies takes no more than others with the whole": {
 			[]Mirror{ofShard(hub, "a", "0-9", 9), ofShard(hub, "b", "10-19", math.MaxInt32)}, "a 0-9 (4); b 10-19 (5)"},
+		"a worker that lies takes no less than nothing": {
+			[]Mirror{ofShard(hub, "a", "0-9", math.MinInt32), ofShard(hub, "b", "10-19", 9)}, "a 0-9 (0); b 10-19 (9)"},
 		"the same indexes": {[]Mirror{ofShard(hub, "a", "0-9", 4), ofShard(hub, "b", "9-19", 4)}, "a 0-9 (4)"},
 		"no indexes":       {[]Mirror{ofShard(hub, "a", "", 4), ofShard(hub, "b", "x", 4)}, ""},
 	}
@@ -39,6 +42,11 @@ func TestAdopt(t *testing.T) {
 			}
 			if len(adopted) != len(p.Shards) {
 				t.Errorf("adopted: %v", adopted)
+			}
+			placed := hub.DeepCopy()
+			hubstate.Set(placed, p.Kept())
+			if _, err := Read(placed); err != nil {
+				t.Errorf("it can't be read again: %v", err)
 			}
 		})
 	}

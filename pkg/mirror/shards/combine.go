@@ -108,7 +108,6 @@ func (c *combination) live(s *batchv1.JobStatus) {
 	}
 }
 
-// sum adds two counters, which may be as large as a worker likes.
 // own adds the indexes that a mirror has completed or failed. In a mirror that is fixed all that
 // was not in its shard when it was created counts as completed from the start.
 func (c *combination) own(m *Mirror) {
