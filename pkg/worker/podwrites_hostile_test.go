@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -102,7 +103,15 @@ type largePods struct {
 }
 
 func (r *largePods) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
-	if _, again := r.refused.LoadOrStore(key, true); !again {
+	return r.read(key.Name)
+}
+
+func (r *largePods) List(_ context.Context, _ client.ObjectList, options ...client.ListOption) error {
+	return r.read(options[0].(*client.ListOptions).Namespace)
+}
+
+func (r *largePods) read(of string) error {
+	if _, again := r.refused.LoadOrStore(of, true); !again {
 		return pages.ErrTooLarge
 	}
 	r.most.Store(max(r.most.Load(), r.now.Add(1)))
@@ -111,19 +120,30 @@ func (r *largePods) Get(_ context.Context, key client.ObjectKey, _ client.Object
 	return nil
 }
 
-// A surplus Pod that has changed is read, and its tenant may have enlarged very many.
+// A surplus Pod that has changed is read, and its tenant may have enlarged very many. So may those
+// of new shards, which are listed.
 func TestLargePodsAreReadOneAtATime(t *testing.T) {
-	live := &largePods{}
-	r := &reconciler{live: live}
-	for _, err := range parallel(maxParallel, maxParallel, func(i int) error {
-		_, err := r.livePod(t.Context(), types.NamespacedName{Name: fmt.Sprint(i)})
-		return err
-	}) {
-		if err != nil {
-			t.Error(err)
+	for name, read := range map[string]func(*reconciler, string) error{
+		"one": func(r *reconciler, name string) error {
+			_, err := r.livePod(t.Context(), types.NamespacedName{Name: name})
+			return err
+		},
+		"of a Job": func(r *reconciler, namespace string) error {
+			job := aJob()
+			job.Namespace = namespace
+			_, err := r.listPods(t.Context(), job, labels.Everything(), metav1.ListOptions{Limit: podsPerPage})
+			return err
+		},
+	} {
+		live := &largePods{}
+		r := &reconciler{live: live}
+		for _, err := range parallel(maxParallel, maxParallel, func(i int) error { return read(r, fmt.Sprint(i)) }) {
+			if err != nil {
+				t.Error(err)
+			}
 		}
-	}
-	if most := live.most.Load(); most != 1 {
-		t.Errorf("%d at a time", most)
+		if most := live.most.Load(); most != 1 {
+			t.Errorf("%s: %d at a time", name, most)
+		}
 	}
 }

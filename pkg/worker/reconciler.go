@@ -40,7 +40,7 @@ type reconciler struct {
 	// of those that are fenced: what the others do may take long, and a hub moves its Jobs when their
 	// fence has closed.
 	large, largeFenced *turns.Turn
-	// largePods is held while a page of the Pods of a Job with a large template is listed.
+	// largePods is held while Pods are read from the API server, unless these are small.
 	largePods sync.Mutex
 	// templates is held while a Job is read as maps, for its Pod template: a tenant's may have 1.5 MB
 	// of managed fields, each of which becomes a map.

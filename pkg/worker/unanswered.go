@@ -32,11 +32,11 @@ const (
 	maxPageBytes = 4 << 20
 )
 
-// smallPod and largePod are sizes of templates, up to which pages are full, and from which one is
-// listed at a time.
+// smallPod is up to which size of a template pages are full, and smallPage how many bytes a page has
+// that is read beside those of other Jobs: what a tenant has made of a few Pods takes 100 MiB.
 const (
-	smallPod = 4 << 10
-	largePod = 64 << 10
+	smallPod  = 4 << 10
+	smallPage = 256 << 10
 )
 
 // pageOf is how many Pods of a Job are listed at a time.
@@ -48,16 +48,23 @@ func pageOf(job *batchv1.Job) int64 {
 	return max(min(pageBytes/(size+podBytes), podsPerPage), 1)
 }
 
-// listPods lists a page of Pods. Pages of one, and those of large templates, follow each other.
+// listPods lists a page of Pods. All Pods of most Jobs are a small page; other pages follow each
+// other.
 func (r *reconciler) listPods(ctx context.Context, job *batchv1.Job, selector labels.Selector, options metav1.ListOptions) (*corev1.PodList, error) {
-	if options.Limit == 1 || job.Spec.Template.Size() > largePod {
-		r.largePods.Lock()
-		defer r.largePods.Unlock()
+	list := func(ctx context.Context) (*corev1.PodList, error) {
+		var page corev1.PodList
+		return &page, r.live.List(ctx, &page, &client.ListOptions{
+			Namespace: job.Namespace, LabelSelector: selector, Limit: options.Limit, Continue: options.Continue,
+		})
 	}
-	var page corev1.PodList
-	return &page, r.live.List(pages.PageWithin(ctx, &options, maxPageBytes), &page, &client.ListOptions{
-		Namespace: job.Namespace, LabelSelector: selector, Limit: options.Limit, Continue: options.Continue,
-	})
+	if options.Continue == "" {
+		if page, err := list(pages.Within(ctx, smallPage)); !pages.IsTooLarge(err) {
+			return page, err
+		}
+	}
+	r.largePods.Lock()
+	defer r.largePods.Unlock()
+	return list(pages.PageWithin(ctx, &options, maxPageBytes))
 }
 
 // maxSelector is up to which size in protobuf, which is that of its text at least, a selector is
