@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/util/pages"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
@@ -55,7 +56,13 @@ func (s *jobSync) ensurePodGroup(ctx context.Context, pods []func() *corev1.Pod)
 func ensure[T client.Object](
 	ctx context.Context, s *jobSync, wanted, stored T, kind string, size *int32, policyOf func(T) *schedulingv1beta1.PodGroupSchedulingPolicy,
 ) (T, error) {
-	switch found, err := s.existing(ctx, wanted, stored); {
+	found, err := s.existing(pages.Within(ctx, maxAnswer), wanted, stored)
+	if pages.IsTooLarge(err) { // a user has added to it
+		s.largeReads.Lock()
+		defer s.largeReads.Unlock()
+		found, err = s.existing(ctx, wanted, stored)
+	}
+	switch {
 	case err != nil:
 		return stored, err
 	case !found:

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -95,22 +96,22 @@ func TestAnswersAboutLargePodsArentRead(t *testing.T) {
 	}
 }
 
-// largePods are Pods that no bounded answer has. It counts how many are read at a time.
-type largePods struct {
+// largeObjects are those that no bounded answer has. It counts how many are read at a time.
+type largeObjects struct {
 	client.Reader
 	refused   sync.Map
 	now, most atomic.Int32
 }
 
-func (r *largePods) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+func (r *largeObjects) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
 	return r.read(key.Name)
 }
 
-func (r *largePods) List(_ context.Context, _ client.ObjectList, options ...client.ListOption) error {
+func (r *largeObjects) List(_ context.Context, _ client.ObjectList, options ...client.ListOption) error {
 	return r.read(options[0].(*client.ListOptions).Namespace)
 }
 
-func (r *largePods) read(of string) error {
+func (r *largeObjects) read(of string) error {
 	if _, again := r.refused.LoadOrStore(of, true); !again {
 		return pages.ErrTooLarge
 	}
@@ -120,9 +121,9 @@ func (r *largePods) read(of string) error {
 	return nil
 }
 
-// A surplus Pod that has changed is read, and its tenant may have enlarged very many. So may those
-// of new shards, which are listed.
-func TestLargePodsAreReadOneAtATime(t *testing.T) {
+// A surplus Pod that has changed is read, and its tenant may have enlarged very many. He may also
+// have enlarged those of new shards, which are listed, and what Jobs are scheduled by.
+func TestLargeObjectsAreReadOneAtATime(t *testing.T) {
 	for name, read := range map[string]func(*reconciler, string) error{
 		"one": func(r *reconciler, name string) error {
 			_, err := r.livePod(t.Context(), types.NamespacedName{Name: name})
@@ -134,8 +135,16 @@ func TestLargePodsAreReadOneAtATime(t *testing.T) {
 			_, err := r.listPods(t.Context(), job, labels.Everything(), metav1.ListOptions{Limit: podsPerPage})
 			return err
 		},
+		"a Workload": func(r *reconciler, name string) error {
+			wanted := &schedulingv1beta1.Workload{ObjectMeta: metav1.ObjectMeta{Name: name}}
+			_, err := ensure(t.Context(), &jobSync{reconciler: r, job: aJob()}, wanted, &schedulingv1beta1.Workload{}, "Workload", nil, workloadPolicy)
+			if err != nil && strings.Contains(err.Error(), "isn't of this Job") { // it's as it was read
+				return nil
+			}
+			return fmt.Errorf("it's taken for the Job's: %w", err)
+		},
 	} {
-		live := &largePods{}
+		live := &largeObjects{}
 		r := &reconciler{live: live}
 		for _, err := range parallel(maxParallel, maxParallel, func(i int) error { return read(r, fmt.Sprint(i)) }) {
 			if err != nil {

@@ -40,8 +40,8 @@ type reconciler struct {
 	// of those that are fenced: what the others do may take long, and a hub moves its Jobs when their
 	// fence has closed.
 	large, largeFenced *turns.Turn
-	// largePods is held while Pods are read from the API server, unless these are small.
-	largePods sync.Mutex
+	// largeReads is held while what users can enlarge is read from the API server, unless it's small.
+	largeReads sync.Mutex
 	// templates is held while a Job is read as maps, for its Pod template: a tenant's may have 1.5 MB
 	// of managed fields, each of which becomes a map.
 	templates sync.Mutex

@@ -188,8 +188,8 @@ func (r *reconciler) livePod(ctx context.Context, key client.ObjectKey) (*corev1
 	p := &corev1.Pod{}
 	err := r.live.Get(pages.Within(ctx, maxAnswer), key, p)
 	if pages.IsTooLarge(err) {
-		r.largePods.Lock()
-		defer r.largePods.Unlock()
+		r.largeReads.Lock()
+		defer r.largeReads.Unlock()
 		err = r.live.Get(ctx, key, p)
 	}
 	return p, err

@@ -62,8 +62,8 @@ func (r *reconciler) listPods(ctx context.Context, job *batchv1.Job, selector la
 			return page, err
 		}
 	}
-	r.largePods.Lock()
-	defer r.largePods.Unlock()
+	r.largeReads.Lock()
+	defer r.largeReads.Unlock()
 	return list(pages.PageWithin(ctx, &options, maxPageBytes))
 }
 
