@@ -1,7 +1,7 @@
 package plan
 
 import (
-	"slices"
+	"iter"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -90,15 +90,30 @@ func endTime(p *corev1.Pod) time.Time {
 // containersEnd is the end of the last container or sidecar, if all have ended.
 func containersEnd(p *corev1.Pod) (time.Time, bool) {
 	var last time.Time
-	for _, c := range slices.Concat(p.Status.ContainerStatuses, sidecarStatuses(p)) {
-		if c.State.Terminated == nil || c.State.Terminated.FinishedAt.IsZero() {
-			return time.Time{}, false
-		}
-		if at := c.State.Terminated.FinishedAt.Time; at.After(last) {
-			last = at
+	for _, list := range []statuses{each(p.Status.ContainerStatuses), sidecarStatuses(p)} {
+		for c := range list {
+			if c.State.Terminated == nil || c.State.Terminated.FinishedAt.IsZero() {
+				return time.Time{}, false
+			}
+			if at := c.State.Terminated.FinishedAt.Time; at.After(last) {
+				last = at
+			}
 		}
 	}
 	return last, !last.IsZero()
+}
+
+// statuses are those of containers: to copy them takes longer than to read them.
+type statuses = iter.Seq[*corev1.ContainerStatus]
+
+func each(list []corev1.ContainerStatus) statuses {
+	return func(yield func(*corev1.ContainerStatus) bool) {
+		for i := range list {
+			if !yield(&list[i]) {
+				return
+			}
+		}
+	}
 }
 
 // IsSidecar reports whether an init container keeps running.
@@ -107,17 +122,18 @@ func IsSidecar(c *corev1.Container) bool {
 }
 
 // sidecarStatuses are the states of the init containers that keep running.
-func sidecarStatuses(p *corev1.Pod) (out []corev1.ContainerStatus) {
+func sidecarStatuses(p *corev1.Pod) statuses {
 	sidecars := sets.Set[string]{}
 	for i := range p.Spec.InitContainers {
 		if c := &p.Spec.InitContainers[i]; IsSidecar(c) {
 			sidecars.Insert(c.Name)
 		}
 	}
-	for i := range p.Status.InitContainerStatuses {
-		if status := &p.Status.InitContainerStatuses[i]; sidecars.Has(status.Name) {
-			out = append(out, *status)
+	return func(yield func(*corev1.ContainerStatus) bool) {
+		for status := range each(p.Status.InitContainerStatuses) {
+			if sidecars.Has(status.Name) && !yield(status) {
+				return
+			}
 		}
 	}
-	return out
 }

@@ -72,7 +72,7 @@ func match(r batchv1.PodFailurePolicyRule, p *corev1.Pod) (why string, matches b
 }
 
 // matchExitCode checks the containers first, then the init containers, sidecars among them. Exit
-// code 0 never matches, and a container that still runs has none.
+// code 0 never matches, and a container that still runs has none. API servers take only sorted codes.
 func matchExitCode(p *corev1.Pod, want *batchv1.PodFailurePolicyOnExitCodesRequirement) *corev1.ContainerStatus {
 	for _, list := range [][]corev1.ContainerStatus{p.Status.ContainerStatuses, p.Status.InitContainerStatuses} {
 		for i := range list {
@@ -80,7 +80,11 @@ func matchExitCode(p *corev1.Pod, want *batchv1.PodFailurePolicyOnExitCodesRequi
 			if want.ContainerName != nil && *want.ContainerName != c.Name {
 				continue
 			}
-			if end := c.State.Terminated; end != nil && end.ExitCode != 0 && codeMatches(want.Operator, slices.Contains(want.Values, end.ExitCode)) {
+			end := c.State.Terminated
+			if end == nil || end.ExitCode == 0 {
+				continue
+			}
+			if _, listed := slices.BinarySearch(want.Values, end.ExitCode); codeMatches(want.Operator, listed) {
 				return c
 			}
 		}

@@ -74,7 +74,7 @@ func progressOf(p *pod) progress {
 	return progress{
 		bound: p.Spec.NodeName != "", ready: p.ready(), phase: phaseRank(p),
 		readySince: readySince(p), created: p.CreationTimestamp.Time,
-		restarts: maxRestarts(p.Status.ContainerStatuses), sidecarRestarts: maxRestarts(sidecarStatuses(p.Pod)),
+		restarts: maxRestarts(each(p.Status.ContainerStatuses)), sidecarRestarts: maxRestarts(sidecarStatuses(p.Pod)),
 	}
 }
 
@@ -128,10 +128,10 @@ func compareNewestFirst(a, b time.Time) int {
 	return b.Compare(a)
 }
 
-func maxRestarts(list []corev1.ContainerStatus) int32 {
+func maxRestarts(of statuses) int32 {
 	var most int32
-	for i := range list {
-		most = max(most, list[i].RestartCount)
+	for c := range of {
+		most = max(most, c.RestartCount)
 	}
 	return most
 }
