@@ -51,7 +51,7 @@ type cluster struct {
 	refuse     func(verb string, obj client.Object) error
 	uids       int
 	written    func()                 // is called after each write
-	turns      []types.NamespacedName // of large Jobs
+	turns      []types.NamespacedName // of large Jobs, and of templates
 	readers    []types.NamespacedName // whose turn it is to read the metadata of a Job
 
 	jobs    *reconciler
@@ -114,7 +114,7 @@ func (c *cluster) start(o Options) {
 	c.jobs = &reconciler{
 		client: cl, live: c.api, cached: listedPods{c.t, func() client.Reader { return c.jobs.client }}, pods: pods, events: c.events, metrics: m, options: o, clock: clock.PassiveClock(c.clock),
 		metadata: jobMetadata{c.api, waitsForTurn(&c.readers)}, memory: newMemory(), queue: &delays{},
-		large: waitsForTurn(&c.turns), largeFenced: turns.NewTurn(func(types.NamespacedName) {}),
+		large: waitsForTurn(&c.turns), largeFenced: turns.NewTurn(func(types.NamespacedName) {}), templates: waitsForTurn(&c.turns),
 	}
 	c.orphans = &orphans{client: cl, metadata: jobMetadata{c.api, waitsForTurn(&c.readers)}, cached: listedPods{c.t, func() client.Reader { return c.orphans.client }}, pods: pods, options: o, gone: lru.New(goneJobs)}
 }

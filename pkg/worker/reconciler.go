@@ -42,9 +42,9 @@ type reconciler struct {
 	large, largeFenced *turns.Turn
 	// largeReads is held while what users can enlarge is read from the API server, unless it's small.
 	largeReads sync.Mutex
-	// templates is held while a Job is read as maps, for its Pod template: a tenant's may have 1.5 MB
-	// of managed fields, each of which becomes a map.
-	templates sync.Mutex
+	// templates is the turn of Jobs that are read as maps, for their Pod templates: a tenant's may have
+	// 1.5 MB of managed fields, each of which becomes a map.
+	templates *turns.Turn
 }
 
 // syncAtMost is for how long one sync adopts, releases, creates or deletes Pods; the next one goes
@@ -58,6 +58,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	defer r.large.Ended(req.NamespacedName)
 	defer r.largeFenced.Ended(req.NamespacedName)
 	defer r.metadata.turn.Ended(req.NamespacedName)
+	defer r.templates.Ended(req.NamespacedName)
 	var cached batchv1.Job
 	if err := r.client.Get(ctx, req.NamespacedName, &cached); err != nil {
 		if apierrors.IsNotFound(err) {

@@ -36,6 +36,9 @@ func (s *jobSync) createPods(ctx context.Context, pods []func() *corev1.Pod, why
 		return 0, nil
 	}
 	template, err := s.wholeTemplate(ctx)
+	if errors.Is(err, errLeft) {
+		return 0, nil
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -113,7 +116,7 @@ func ignoreNamespaceTerminating(err error) error {
 // isOver reports whether the next sync is to create or delete what's left.
 func (s *jobSync) isOver() bool { return s.clock.Now().After(s.until) }
 
-var errLeft = errors.New("the Pod is left to the next sync")
+var errLeft = errors.New("it is left to the next sync")
 
 // deletePods deletes those that it has time for. What was refused before comes last: it may take
 // long again.

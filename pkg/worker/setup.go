@@ -80,6 +80,7 @@ func addJobs(mgr manager.Manager, t *takeover, o Options, m *metrics) error {
 	r := &reconciler{
 		client: mgr.GetClient(), live: live, cached: t, pods: pods, metrics: m, options: o, clock: clock.RealClock{},
 		metadata: jobMetadata{live, turnIn(q, 0)}, memory: known, queue: q, large: turnIn(q, 0), largeFenced: turnIn(q, fencedFirst),
+		templates: turnIn(q, 0),
 		// The built-in's source and kind of event, so that filters on them keep working.
 		events: mgr.GetEventRecorderFor("job-controller"), //nolint:staticcheck // the built-in writes core/v1 events
 	}

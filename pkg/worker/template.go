@@ -29,8 +29,8 @@ type wholeTemplate struct {
 }
 
 // wholeTemplate reads the Pod template of a mirror that has recent fields in it, as its record
-// says; nil: it has none. A Job that no hub has sent has no record: its Pods have the fields that
-// the types know, as those of the built-in have.
+// says; nil: it has none. It fails with errLeft until it's the Job's turn. A Job that no hub has
+// sent has no record: its Pods have the fields that the types know, as those of the built-in have.
 func (s *jobSync) wholeTemplate(ctx context.Context) (*wholeTemplate, error) {
 	if !hasRecentTemplate(s.job) {
 		return nil, nil
@@ -38,11 +38,14 @@ func (s *jobSync) wholeTemplate(ctx context.Context) (*wholeTemplate, error) {
 	if err := s.checkRecentTemplate(); err != nil {
 		return nil, err
 	}
-	s.templates.Lock()
-	defer s.templates.Unlock()
+	key := client.ObjectKeyFromObject(s.job)
+	if !s.templates.Take(key) {
+		return nil, errLeft
+	}
+	defer s.templates.Ended(key)
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(batchv1.SchemeGroupVersion.WithKind("Job"))
-	if err := s.live.Get(ctx, client.ObjectKeyFromObject(s.job), live); err != nil {
+	if err := s.live.Get(ctx, key, live); err != nil {
 		return nil, fmt.Errorf("read the Pod template: %w", err)
 	}
 	if live.GetUID() != s.job.UID || live.GetGeneration() != s.job.Generation {

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -126,23 +128,36 @@ func TestOtherJobsAreNotReadAgain(t *testing.T) {
 	}
 }
 
-// TestTemplatesAreReadOneAtATime: whatever else a Job has becomes maps, too.
+// TestTemplatesAreReadOneAtATime: whatever else a Job has becomes maps, too. Those of others come in
+// turn, and keep no goroutine waiting.
 func TestTemplatesAreReadOneAtATime(t *testing.T) {
 	job := recorded(aJob(), `"spec.template.spec.future":"1"`)
 	c := newCluster(t, Options{}, job)
 	s, reads := c.useNewerServer(job.Generation), 0
+	other := types.NamespacedName{Namespace: "others", Name: "job"}
 	c.jobs.live = interceptor.NewClient(s, interceptor.Funcs{
 		Get: func(ctx context.Context, w client.WithWatch, key client.ObjectKey, into client.Object, o ...client.GetOption) error {
 			if _, asMaps := into.(*unstructured.Unstructured); asMaps {
-				if reads++; c.jobs.templates.TryLock() {
+				if reads++; c.jobs.templates.Take(other) {
 					t.Error("another one could be read at the same time")
-					c.jobs.templates.Unlock()
 				}
 			}
 			return w.Get(ctx, key, into, o...)
 		},
 	})
+	if !c.jobs.templates.Take(other) {
+		t.Fatal("a template is read already")
+	}
+	if c.mustSync(); reads != 0 || len(c.turns) != 0 {
+		t.Errorf("beside another one: %d reads, enqueued %v", reads, c.turns)
+	}
+	if c.jobs.templates.Ended(other); !slices.Equal(c.turns, []types.NamespacedName{jobKey}) {
+		t.Errorf("after the other one: enqueued %v", c.turns)
+	}
 	if c.mustSync(); reads != 1 || len(s.pods) == 0 {
 		t.Errorf("%d reads, %d Pods", reads, len(s.pods))
+	}
+	if !slices.Equal(c.turns, []types.NamespacedName{jobKey, other}) {
+		t.Errorf("the next one isn't enqueued: %v", c.turns)
 	}
 }
