@@ -42,8 +42,8 @@ type reconciler struct {
 	large, largeFenced *turns.Turn
 	// largeReads is held while what users can enlarge is read from the API server, unless it's small.
 	largeReads sync.Mutex
-	// templates is the turn of Jobs that are read as maps, for their Pod templates: a tenant's may have
-	// 1.5 MB of managed fields, each of which becomes a map.
+	// templates is the turn of Jobs that are read as maps, for their Pod templates: a tenant's may
+	// have 1.5 MB of managed fields, each of which becomes a map.
 	templates *turns.Turn
 }
 

@@ -128,8 +128,8 @@ func TestOtherJobsAreNotReadAgain(t *testing.T) {
 	}
 }
 
-// TestTemplatesAreReadOneAtATime: whatever else a Job has becomes maps, too. Those of others come in
-// turn, and keep no goroutine waiting.
+// TestTemplatesAreReadOneAtATime: whatever else a Job has becomes maps, too. Those of others come
+// in turn, and keep no goroutine waiting.
 func TestTemplatesAreReadOneAtATime(t *testing.T) {
 	job := recorded(aJob(), `"spec.template.spec.future":"1"`)
 	c := newCluster(t, Options{}, job)
