@@ -3,6 +3,7 @@ package job
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -57,7 +58,7 @@ func (s *store) joinLocked(r *record, job *batchv1.Job) {
 	}
 	next := group.Member{Since: placedAt(job), Finished: mirror.Finished(job)}
 	if on := shards.WorkersOf(job); len(on) == 1 {
-		next.On = on[0]
+		next.On = strings.Clone(on[0]) // without the amounts
 	}
 	if was := r.member; was != nil && was.as.On == next.On {
 		next.Leaves = was.as.Leaves

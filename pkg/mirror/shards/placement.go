@@ -276,7 +276,7 @@ func WorkersOf(job *batchv1.Job) []string {
 	var workers []string
 	for worker := range amounts(job) {
 		if worker != "" {
-			workers = append(workers, strings.Clone(worker)) // without the amounts
+			workers = append(workers, worker)
 		}
 	}
 	slices.Sort(workers)

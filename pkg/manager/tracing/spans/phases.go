@@ -2,6 +2,7 @@ package spans
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -58,7 +59,7 @@ func Phases(before, after *batchv1.Job, now time.Time) []Span {
 	for _, worker := range was {
 		start := startOf(before, after)
 		if !start.IsZero() && (outcome != "" || mirror.TrueCondition(&after.Status, batchv1.JobSuspended) != nil || !slices.Contains(is, worker)) {
-			ended = append(ended, Span{Name: Running, Worker: worker, Start: start, End: now})
+			ended = append(ended, Span{Name: Running, Worker: strings.Clone(worker), Start: start, End: now})
 		}
 	}
 	if outcome != "" {
