@@ -32,8 +32,8 @@ const (
 	maxPageBytes = 4 << 20
 )
 
-// smallPod is up to which size of a template pages are full, and smallPage how many bytes a page has
-// that is read beside those of other Jobs: what a tenant has made of a few Pods takes 100 MiB.
+// smallPod is up to which size of a template pages are full, and smallPage how many bytes a page
+// has that is read beside those of other Jobs: what a tenant has made of a few Pods takes 100 MiB.
 const (
 	smallPod  = 4 << 10
 	smallPage = 256 << 10

@@ -229,8 +229,9 @@ type Unmet struct {
 	Tries Attempts
 }
 
-// maxUnmetNotes is how many notes of a patch are kept, and maxUnmetField how many bytes of a field's
-// name: a Job may have tens of thousands of annotations, and a worker may name one of any length.
+// maxUnmetNotes is how many notes of a patch are kept, and maxUnmetField how many bytes of a
+// field's name: a Job may have tens of thousands of annotations, and a worker may name one of any
+// length.
 const maxUnmetNotes, maxUnmetField = 20, 512
 
 // Again returns the patch after one more attempt, which came out like this.

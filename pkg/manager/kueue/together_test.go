@@ -2,6 +2,7 @@ package kueue
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,10 +18,10 @@ import (
 type countedJobs struct {
 	grouped
 
-	enqueued int
+	enqueued atomic.Int32
 }
 
-func (c *countedJobs) EnqueueRelated(...types.NamespacedName) { c.enqueued++ }
+func (c *countedJobs) EnqueueRelated(...types.NamespacedName) { c.enqueued.Add(1) }
 
 // A tenant has very many Workloads that all stand for one JobSet, and deletes them at once: its
 // Jobs are looked at for the first, and then once a second. Those of another JobSet don't wait for
@@ -37,10 +38,10 @@ func TestManyWorkloadsOfAJobSetGo(t *testing.T) {
 				Status: kueue.WorkloadStatus{AdmissionChecks: []kueue.AdmissionCheckState{{Name: "check"}}},
 			}}, nil)
 		}
-		want := func(enqueued int) {
+		want := func(enqueued int32) {
 			t.Helper()
-			if jobs.enqueued != enqueued {
-				t.Errorf("the Jobs are enqueued %d times, want %d", jobs.enqueued, enqueued)
+			if got := jobs.enqueued.Load(); got != enqueued {
+				t.Errorf("the Jobs are enqueued %d times, want %d", got, enqueued)
 			}
 		}
 		for i := range 1000 {
@@ -58,6 +59,9 @@ func TestManyWorkloadsOfAJobSetGo(t *testing.T) {
 		goes(0, "set")
 		want(4)
 		<-time.After(3 * together)
+		synctest.Wait()
+		r.changes.mu.Lock()
+		defer r.changes.mu.Unlock()
 		if len(r.changes.seen) != 0 {
 			t.Errorf("remembered: %v", r.changes.seen)
 		}

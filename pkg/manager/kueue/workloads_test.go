@@ -194,111 +194,114 @@ func (g *grouped) GroupJobs(group.ID) ([]types.NamespacedName, bool) { return g.
 // Of the many Jobs of a JobSet little is held at once, and its Workload isn't looked at with each
 // change of one of them.
 func TestManyJobsOfAJobSet(t *testing.T) {
-	s := given()
-	w := s.workload
-	w.Status.Conditions[0].LastTransitionTime = metav1.Now() // no Job has been tried yet
-	w.Namespace, w.Name, w.UID = "team", "w", "w"
-	w.OwnerReferences = []metav1.OwnerReference{{APIVersion: "jobset.x-k8s.io/v1alpha2", Kind: "JobSet", Name: "set", UID: "set", Controller: ptr.To(true)}}
-	w.Status.AdmissionChecks = []kueue.AdmissionCheckState{{Name: "check", State: kueue.CheckStatePending}}
-	other := w.DeepCopy() // of another JobSet of the namespace
-	other.Name, other.UID, other.OwnerReferences[0].Name, other.OwnerReferences[0].UID = "other", "other", "set-2", "set-2"
-	const manyJobs = 200
-	jobs, objects := &grouped{}, append(aCheck(), w, other)
-	for i := range manyJobs {
-		job := s.job.DeepCopy()
-		job.Namespace, job.Name, job.UID = "team", fmt.Sprint("job-", i), types.UID(fmt.Sprint(i))
-		job.Spec.Template.Spec.Tolerations = make([]corev1.Toleration, 1000)
-		objects, jobs.jobs = append(objects, job), append(jobs.jobs, client.ObjectKeyFromObject(job))
-	}
-	hub := fake.NewClientBuilder().WithScheme(newScheme(t)).WithObjects(objects...).WithStatusSubresource(w).Build()
-	r := &workloadReconciler{
-		session: &session{options: DefaultOptions(), jobs: jobs, hub: hub, objects: uncached{Reader: hub}},
-		written: expiring.NewExpiring(), looked: expiring.NewExpiring(),
-	}
-	c, ours := r.check(t.Context(), "check")
-	of, err := r.gather(t.Context(), w, w.Status.AdmissionChecks[0], c)
-	if err != nil || !ours || len(of.jobs) != manyJobs {
-		t.Fatalf("%d Jobs, error %v", len(of.jobs), err)
-	}
-	for _, job := range of.jobs {
-		if size := job.job.Size(); size > 1<<10 {
-			t.Fatalf("%d bytes are held of a Job", size)
+	synctest.Test(t, func(t *testing.T) { // no time passes meanwhile
+		s := given()
+		w := s.workload
+		w.Status.Conditions[0].LastTransitionTime = metav1.Now() // no Job has been tried yet
+		w.Namespace, w.Name, w.UID = "team", "w", "w"
+		w.OwnerReferences = []metav1.OwnerReference{{APIVersion: "jobset.x-k8s.io/v1alpha2", Kind: "JobSet", Name: "set", UID: "set", Controller: ptr.To(true)}}
+		w.Status.AdmissionChecks = []kueue.AdmissionCheckState{{Name: "check", State: kueue.CheckStatePending}}
+		other := w.DeepCopy() // of another JobSet of the namespace
+		other.Name, other.UID, other.OwnerReferences[0].Name, other.OwnerReferences[0].UID = "other", "other", "set-2", "set-2"
+		const manyJobs = 200
+		jobs, objects := &grouped{}, append(aCheck(), w, other)
+		for i := range manyJobs {
+			job := s.job.DeepCopy()
+			job.Namespace, job.Name, job.UID = "team", fmt.Sprint("job-", i), types.UID(fmt.Sprint(i))
+			job.Spec.Template.Spec.Tolerations = make([]corev1.Toleration, 1000)
+			objects, jobs.jobs = append(objects, job), append(jobs.jobs, client.ObjectKeyFromObject(job))
 		}
-	}
-	looks := 0
-	look := func(w *kueue.Workload) time.Duration {
-		result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w)})
-		if err != nil {
-			t.Fatal(err)
+		hub := fake.NewClientBuilder().WithScheme(newScheme(t)).WithObjects(objects...).WithStatusSubresource(w).Build()
+		r := &workloadReconciler{
+			session: &session{options: DefaultOptions(), jobs: jobs, hub: hub, objects: uncached{Reader: hub}},
+			written: expiring.NewExpiring(), looked: expiring.NewExpiring(),
 		}
-		looks++
-		return result.RequeueAfter
-	}
-	for look(w) != pause {
-		if looks > 10*jobsAhead/manyJobs {
-			t.Fatal("it's looked at again and again")
+		c, ours := r.check(t.Context(), "check")
+		of, err := r.gather(t.Context(), w, w.Status.AdmissionChecks[0], c)
+		if err != nil || !ours || len(of.jobs) != manyJobs {
+			t.Fatalf("%d Jobs, error %v", len(of.jobs), err)
 		}
-	}
-	if look(other) != pause {
-		t.Error("that of another JobSet is looked at at once")
-	}
+		for _, job := range of.jobs {
+			if size := job.job.Size(); size > 1<<10 {
+				t.Fatalf("%d bytes are held of a Job", size)
+			}
+		}
+		looks := 0
+		look := func(w *kueue.Workload) time.Duration {
+			result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			looks++
+			return result.RequeueAfter
+		}
+		for look(w) != pause {
+			if looks > 10*jobsAhead/manyJobs {
+				t.Fatal("it's looked at again and again")
+			}
+		}
+		if look(other) != pause {
+			t.Error("that of another JobSet is looked at at once")
+		}
+	})
 }
 
 // A tenant has very many Workloads that all stand for one JobSet: only so many of its Jobs are
 // looked at at a time, and none for those without quota, or of which Kueue has to act.
 func TestManyWorkloadsOfAJobSet(t *testing.T) {
-	s := given()
-	jobs, objects := &grouped{}, aCheck()
-	for i := range 50 {
-		job := s.job.DeepCopy()
-		job.Namespace, job.Name, job.UID = "team", fmt.Sprint("job-", i), types.UID(fmt.Sprint(i))
-		objects, jobs.jobs = append(objects, job), append(jobs.jobs, client.ObjectKeyFromObject(job))
-	}
-	var keys []types.NamespacedName
-	for i := range 300 {
-		w := s.workload.DeepCopy()
-		w.Namespace, w.Name, w.UID = "team", fmt.Sprint("w-", i), types.UID(fmt.Sprint("w-", i))
-		w.OwnerReferences = []metav1.OwnerReference{{APIVersion: "jobset.x-k8s.io/v1alpha2", Kind: "JobSet", Name: "set", UID: "set", Controller: ptr.To(true)}}
-		w.Status.AdmissionChecks = []kueue.AdmissionCheckState{{Name: "check", State: kueue.CheckStatePending}}
-		switch {
-		case i < 100:
-			w.Status.Conditions = nil
-		case i < 200:
-			w.Status.AdmissionChecks[0].State = kueue.CheckStateRejected
+	synctest.Test(t, func(t *testing.T) { // no time passes meanwhile
+		s := given()
+		jobs, objects := &grouped{}, aCheck()
+		for i := range 50 {
+			job := s.job.DeepCopy()
+			job.Namespace, job.Name, job.UID = "team", fmt.Sprint("job-", i), types.UID(fmt.Sprint(i))
+			objects, jobs.jobs = append(objects, job), append(jobs.jobs, client.ObjectKeyFromObject(job))
 		}
-		objects, keys = append(objects, w), append(keys, client.ObjectKeyFromObject(w))
-	}
-	reads := 0
-	hub := fake.NewClientBuilder().WithScheme(newScheme(t)).WithObjects(objects...).WithStatusSubresource(&kueue.Workload{}).
-		WithInterceptorFuncs(interceptor.Funcs{Get: func(
-			ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, options ...client.GetOption,
-		) error {
-			if _, is := into.(*batchv1.Job); is {
-				reads++
+		var keys []types.NamespacedName
+		for i := range 300 {
+			w := s.workload.DeepCopy()
+			w.Namespace, w.Name, w.UID = "team", fmt.Sprint("w-", i), types.UID(fmt.Sprint("w-", i))
+			w.OwnerReferences = []metav1.OwnerReference{{APIVersion: "jobset.x-k8s.io/v1alpha2", Kind: "JobSet", Name: "set", UID: "set", Controller: ptr.To(true)}}
+			w.Status.AdmissionChecks = []kueue.AdmissionCheckState{{Name: "check", State: kueue.CheckStatePending}}
+			switch {
+			case i < 100:
+				w.Status.Conditions = nil
+			case i < 200:
+				w.Status.AdmissionChecks[0].State = kueue.CheckStateRejected
 			}
-			return c.Get(ctx, key, into, options...)
-		}}).Build()
-	r := &workloadReconciler{
-		session: &session{options: DefaultOptions(), jobs: jobs, hub: hub, objects: uncached{Reader: hub}},
-		written: expiring.NewExpiring(), looked: expiring.NewExpiring(),
-	}
-	look := func(keys []types.NamespacedName) {
-		t.Helper()
-		for _, key := range keys {
-			if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err != nil {
-				t.Fatal(err)
+			objects, keys = append(objects, w), append(keys, client.ObjectKeyFromObject(w))
+		}
+		reads := 0
+		hub := fake.NewClientBuilder().WithScheme(newScheme(t)).WithObjects(objects...).WithStatusSubresource(&kueue.Workload{}).
+			WithInterceptorFuncs(interceptor.Funcs{Get: func(
+				ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, options ...client.GetOption,
+			) error {
+				if _, is := into.(*batchv1.Job); is {
+					reads++
+				}
+				return c.Get(ctx, key, into, options...)
+			}}).Build()
+		r := &workloadReconciler{
+			session: &session{options: DefaultOptions(), jobs: jobs, hub: hub, objects: uncached{Reader: hub}},
+			written: expiring.NewExpiring(), looked: expiring.NewExpiring(),
+		}
+		look := func(keys []types.NamespacedName) {
+			t.Helper()
+			for _, key := range keys {
+				if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
-	}
-	start := time.Now()
-	look(keys[:200])
-	if reads != 0 {
-		t.Errorf("%d Jobs are read of Workloads of which Kueue has to act", reads)
-	}
-	look(keys[200:])
-	if most := jobsAhead + int(time.Since(start)/jobPace) + len(jobs.jobs); reads == 0 || reads > most {
-		t.Errorf("%d Jobs are read, want at most %d", reads, most)
-	}
+		look(keys[:200])
+		if reads != 0 {
+			t.Errorf("%d Jobs are read of Workloads of which Kueue has to act", reads)
+		}
+		look(keys[200:])
+		if most := jobsAhead + len(jobs.jobs); reads == 0 || reads > most {
+			t.Errorf("%d Jobs are read, want at most %d", reads, most)
+		}
+	})
 }
 
 // Of a Workload is held what Kueue has decided, whatever a tenant has written into it.

@@ -72,7 +72,8 @@ func match(r batchv1.PodFailurePolicyRule, p *corev1.Pod) (why string, matches b
 }
 
 // matchExitCode checks the containers first, then the init containers, sidecars among them. Exit
-// code 0 never matches, and a container that still runs has none. API servers take only sorted codes.
+// code 0 never matches, and a container that still runs has none. API servers take only sorted
+// codes.
 func matchExitCode(p *corev1.Pod, want *batchv1.PodFailurePolicyOnExitCodesRequirement) *corev1.ContainerStatus {
 	for _, list := range [][]corev1.ContainerStatus{p.Status.ContainerStatuses, p.Status.InitContainerStatuses} {
 		for i := range list {
