@@ -185,7 +185,9 @@ func (w *jobWatch) showAgain(ctx context.Context, known knownJob) error {
 	job := &batchv1.Job{}
 	err := w.hub.Get(ctx, client.ObjectKeyFromObject(known.row), job)
 	if client.IgnoreNotFound(err) != nil {
-		w.known[jobview.SubjectOf(known.row)] = known
+		if w.known[jobview.SubjectOf(known.row)] = known; ctx.Err() != nil {
+			return nil
+		}
 		w.cli.say("warning: the Job %s can't be read: %v", known.row.Name, access.Explain(err))
 		w.later = time.After(w.pause.Step())
 		return nil

@@ -13,8 +13,8 @@ import (
 )
 
 // jobMetadata reads the metadata of Jobs from the API server, which may have 1.5 MB. Any Pod can
-// have that of a Job read: one is read at a time, and namespaces take turns, for which no reconcile
-// waits.
+// have that of a Job read. One is read at a time. Namespaces take turns, and a reconcile whose turn
+// it isn't ends.
 type jobMetadata struct {
 	live client.Reader
 	turn *turns.Turn

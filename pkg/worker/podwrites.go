@@ -40,7 +40,8 @@ func newPodWriter(config *rest.Config, options client.Options, finalizer string)
 // tenant gives a Pod 1.5 MB of metadata, which take 30 MiB when they're decoded.
 const maxAnswer = 16 << 10
 
-// brief is a transport for writes. A larger answer becomes that of an object without a version.
+// brief is a transport for writes. A larger answer becomes that of an object without a version, or,
+// to a deletion, success.
 type brief struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.

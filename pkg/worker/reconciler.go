@@ -57,8 +57,13 @@ var errNotAllAdopted = errors.New("more Pods are to be adopted or released")
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	defer r.large.Ended(req.NamespacedName)
 	defer r.largeFenced.Ended(req.NamespacedName)
-	defer r.metadata.turn.Ended(req.NamespacedName)
-	defer r.templates.Ended(req.NamespacedName)
+	waits := false // for the turn of large Jobs: it keeps the others, or it might never have all at once
+	defer func() {
+		if !waits {
+			r.metadata.turn.Ended(req.NamespacedName)
+			r.templates.Ended(req.NamespacedName)
+		}
+	}()
 	var cached batchv1.Job
 	if err := r.client.Get(ctx, req.NamespacedName, &cached); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -71,7 +76,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil
 	}
 	if isOutline(&cached) && plan.Finished(&cached) == nil {
-		if !r.turnOf(&cached).Take(req.NamespacedName) {
+		if waits = !r.turnOf(&cached).Take(req.NamespacedName); waits {
 			return reconcile.Result{}, nil
 		}
 		cached = batchv1.Job{} // not all decoders empty what they decode into
@@ -110,7 +115,11 @@ func (r *reconciler) sync(ctx context.Context, job *batchv1.Job, known *pending)
 	began := r.clock.Now()
 	s := &jobSync{reconciler: r, job: job, known: known, action: plan.Reconciling, until: began.Add(syncAtMost)}
 	err := s.run(ctx)
-	r.metrics.synced(job, s.action, r.clock.Since(began), err)
+	failed := err
+	if errors.Is(err, errNotItsTurn) {
+		failed = nil
+	}
+	r.metrics.synced(job, s.action, r.clock.Since(began), failed)
 	switch {
 	case errors.Is(err, errNotAllAdopted):
 		return reconcile.Result{RequeueAfter: wake.AtOnce}, nil

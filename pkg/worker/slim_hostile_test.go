@@ -23,6 +23,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/util/costtest"
 	"github.com/jobferry/jobferry/pkg/util/queue"
 	"github.com/jobferry/jobferry/pkg/util/text"
+	"github.com/jobferry/jobferry/pkg/util/turns"
 	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
@@ -250,6 +251,28 @@ func TestALargeJobRuns(t *testing.T) {
 	c.mustSync()
 	if c.count("create") != 3 || finished(c.job()) != batchv1.JobComplete {
 		t.Errorf("%d Pods created, status %+v", c.count("create"), c.job().Status)
+	}
+}
+
+// A large Job that is to read needs two turns, which others want, too: it keeps the one until it
+// has the other.
+func TestALargeJobKeepsItsTurnToRead(t *testing.T) {
+	c := newCluster(t, Options{}, aJob(isLarge))
+	other := types.NamespacedName{Namespace: "other", Name: "job"}
+	end := c.syncsAnother()
+	for _, turn := range []*turns.Turn{c.jobs.metadata.turn, c.jobs.templates} {
+		turn.Take(jobKey)
+		c.mustSync()
+		if turn.Take(other) {
+			t.Error("it has given its turn away")
+		}
+	}
+	end()
+	c.mustSync()
+	for _, turn := range []*turns.Turn{c.jobs.metadata.turn, c.jobs.templates} {
+		if !turn.Take(other) {
+			t.Error("it keeps its turn")
+		}
 	}
 }
 

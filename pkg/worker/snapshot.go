@@ -72,18 +72,26 @@ func (r *reconciler) adoptAndRelease(
 			return nil, err
 		}
 	}
+	var conflict error // of Pods that the next sync adopts, or sees adopted
 	for _, p := range o.Adopt {
 		if r.clock.Now().After(until) {
 			return nil, errNotAllAdopted
 		}
 		adopted, err := r.pods.adopt(ctx, job, p)
-		if apierrors.IsNotFound(err) {
+		switch {
+		case apierrors.IsNotFound(err):
 			continue
-		} else if err != nil {
+		case apierrors.IsConflict(err):
+			conflict = fmt.Errorf("adopt Pod %s: %w", p.Name, err)
+			continue
+		case err != nil:
 			return nil, fmt.Errorf("adopt Pod %s: %w", p.Name, err)
 		}
 		known.noteAdopted(adopted)
 		o.Owned = append(o.Owned, adopted)
+	}
+	if conflict != nil {
+		return nil, conflict
 	}
 	released := false // those that can't be released don't keep the Job from being looked at
 	for _, p := range o.Release {

@@ -48,8 +48,7 @@ func pageOf(job *batchv1.Job) int64 {
 	return max(min(pageBytes/(size+podBytes), podsPerPage), 1)
 }
 
-// listPods lists a page of Pods. All Pods of most Jobs are a small page; other pages follow each
-// other.
+// listPods lists a page of Pods. Most pages are small; the others follow each other.
 func (r *reconciler) listPods(ctx context.Context, job *batchv1.Job, selector labels.Selector, options metav1.ListOptions) (*corev1.PodList, error) {
 	list := func(ctx context.Context) (*corev1.PodList, error) {
 		var page corev1.PodList
@@ -57,10 +56,8 @@ func (r *reconciler) listPods(ctx context.Context, job *batchv1.Job, selector la
 			Namespace: job.Namespace, LabelSelector: selector, Limit: options.Limit, Continue: options.Continue,
 		})
 	}
-	if options.Continue == "" {
-		if page, err := list(pages.Within(ctx, smallPage)); !pages.IsTooLarge(err) {
-			return page, err
-		}
+	if page, err := list(pages.Within(ctx, smallPage)); !pages.IsTooLarge(err) {
+		return page, err
 	}
 	r.largeReads.Lock()
 	defer r.largeReads.Unlock()

@@ -142,15 +142,15 @@ func get(conditions []batchv1.JobCondition, key Key, created metav1.Time) string
 		}
 	}
 	value, _, _ = strings.Cut(value, "\n")
-	return alone(unquoted(value))
+	return detached(unquoted(value))
 }
 
 // maxName is more than the name of a worker has, or a time.
 const maxName = 256
 
-// alone is a value that may be remembered, such as a worker's name: the message from which it was
-// read isn't held with it, which may have a megabyte.
-func alone(value string) string {
+// detached is a value that may be remembered, such as a worker's name: the message from which it
+// was read isn't held with it, which may have a megabyte.
+func detached(value string) string {
 	if len(value) > maxName {
 		return value
 	}

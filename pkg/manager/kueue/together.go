@@ -7,14 +7,14 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/group"
 )
 
-// together is the time in which several changes of the Workloads of one JobSet count as one.
-const together = time.Second
+// groupPause is the time in which several changes of the Workloads of one JobSet count as one.
+const groupPause = time.Second
 
 // groupChanges puts changes together that concern all Jobs of a JobSet, of which there may be
 // 10,000, as may be of the Workloads that a tenant makes for it, and deletes all at once.
 type groupChanges struct {
 	mu sync.Mutex
-	// seen has the groups that have changed a moment ago; true: and again since then.
+	// seen has the groups that have changed a moment ago, and whether they have again since then.
 	seen map[group.ID]bool
 }
 
@@ -32,7 +32,7 @@ func (c *groupChanges) add(id group.ID, act func()) {
 		return
 	}
 	act()
-	time.AfterFunc(together, func() {
+	time.AfterFunc(groupPause, func() {
 		if c.over(id) {
 			c.add(id, act)
 		}

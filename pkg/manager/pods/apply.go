@@ -47,11 +47,12 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if at == "" {
 		at = s.shadow.worker.Value()
 	}
-	if wait := r.pace.take(at, s.name, s.now); wait > 0 {
-		return ctrl.Result{RequeueAfter: wait}, nil
-	}
 	var result ctrl.Result
 	wait, err = r.inTurn(s, s.shadow.size() > 0, func() (int64, error) {
+		if wait := r.pace.take(at, s.name, s.now); wait > 0 {
+			result.RequeueAfter = wait
+			return 0, nil
+		}
 		var err error
 		result, err = r.apply(ctx, s, action)
 		return s.shadow.size(), err // the hub has answered with all of it
